@@ -55,6 +55,10 @@ class RangeError(SolverError, NotApplicableError):
     """Figures too far apart for a model in floating point; the message says where."""
 
 
+class ContradictionError(SolverError):
+    """Two things that cannot both be true: a bound on the wrong side of a checked solution; the message names both."""
+
+
 class SolverMissingError(SolverError, UnknownNameError):
     """A solver that ddlopt knows but that is not installed; the message says how to install it."""
 

@@ -11,10 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from ddlopt.models.contracts import Evidence, Sense
-from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
-from ddlopt.solvers.certify import ROUNDING
-from ddlopt.solvers.contracts import Result, Status, TracePoint, best_objective, better, relative_gap
+from ddlopt.solvers.certify import beside
+from ddlopt.solvers.contracts import Result, Status, TracePoint, better, relative_gap
 
 _TOLD = frozenset({"method", "message", "runtime_s", "compile_s", "trace", "details", "provenance", "interrupted"})
 
@@ -60,6 +59,11 @@ def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
         Relative gap up to which a solution counts as optimal.
     **figures
         As :func:`told_anew` takes them.
+
+    Raises
+    ------
+    ContradictionError
+        If the bound of one is on the wrong side of the solution of the other.
     """
     sense = first.sense
     if (first.instance_digest, sense) != (second.instance_digest, second.sense):
@@ -70,7 +74,10 @@ def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
     ):
         chosen = replace(first, scope=None, scope_bound=None)
     by = _tighter(first, second, sense)
-    bound = None if by.bound is None else best_objective((by.bound, chosen.objective), sense)
+    bound = by.bound
+    if bound is not None and chosen.objective is not None:
+        who = f"{by.method} on '{by.instance}', beside {chosen.method}: bound"
+        bound = beside(bound, chosen.objective, sense, chosen.unit, who)
     left = relative_gap(chosen.objective, bound, sense)
     proven = chosen.solution is not None and left is not None and left <= max(gap, OBJECTIVE_TOL)
     return replace(
@@ -93,20 +100,15 @@ def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
 
     Raises
     ------
-    SolverError
-        If the bound contradicts the solution, by more than rounding.
+    ContradictionError
+        If the certificate proves more than the checked solution has: one of the two checks is wrong.
     """
     sign = 1 if result.sense == "minimize" else -1
     value = math.nextafter(float(bound), -sign * math.inf)  # never more than what is proven
     if result.objective is None:
         return result
-    if sign * value > sign * result.objective:
-        rounding = 0.0 if result.unit else ROUNDING
-        if sign * (value - result.objective) > rounding + OBJECTIVE_TOL * abs(result.objective):
-            raise SolverError(
-                f"'{result.instance}': a certificate proves the bound {value:.12g}, but a checked solution of "
-                f"{result.method} has the objective {result.objective:.12g}"
-            )
+    who = f"{result.method} on '{result.instance}': bound of the certificate"
+    if beside(value, result.objective, result.sense, result.unit, who) != value:
         return result
     if result.bound is not None and sign * value < sign * result.bound - OBJECTIVE_TOL * abs(result.bound):
         return result

@@ -16,14 +16,13 @@ import numpy as np
 
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Bound, Evidence, Instance, Sense, Solution
-from ddlopt.models.errors import InfeasibleError, SolverError
+from ddlopt.models.errors import ContradictionError, InfeasibleError, SolverError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.contracts import (
     Limits,
     Result,
     Status,
     TracePoint,
-    best_objective,
     better,
     provenance,
     relative_gap,
@@ -97,8 +96,9 @@ class Gate:
         Raises
         ------
         SolverError
-            If the solution violates a constraint, its objective is not the ``claimed`` one, it is better than a bound,
-            or a figure is not finite.
+            If the solution violates a constraint, its objective is not the ``claimed`` one, or a figure is not finite.
+        ContradictionError
+            If a bound, or that there is no solution, is refuted by the solution.
         """
         if output.solution is None:
             return self.without_solution(output)
@@ -111,7 +111,7 @@ class Gate:
             raise SolverError(f"{self._who} gave a solution that fails the check: {first}{more}")
         objective = self._finite(evaluation.objective, "objective")
         rounding = 0.0 if instance.objective_unit else ROUNDING
-        slack = rounding + OBJECTIVE_TOL * abs(objective)
+        slack = _slack(objective, instance.objective_unit)
         if claimed is not None:
             said = self._finite(claimed, "claimed objective")
             if abs(said - objective) > max(slack, rounding + OBJECTIVE_TOL * abs(said)):
@@ -119,7 +119,7 @@ class Gate:
         try:
             proven = self._bound(kind.bound(instance), Evidence.COMBINATORIAL)
         except InfeasibleError as proof:
-            raise SolverError(f"{self._who} has a solution that passes the check, but: {proof}") from None
+            raise ContradictionError(f"{self._who} has a solution that passes the check, but: {proof}") from None
         own, details = self._bound(output.bound, output.evidence), dict(output.details)
         scoped = self._bound(output.scope_bound, output.evidence)
         for name, claim in (("claimed_bound", own), ("claimed_scope_bound", scoped)):
@@ -127,14 +127,10 @@ class Gate:
                 details[name] = claim.value
         tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense)
         scoped = scoped if scoped is not None and scoped.counts else None
-        for name, bound in (("bound", tightest), ("bound within its scope", scoped)):
-            if bound is not None and better(objective, _eased(bound.value, slack, sense), sense):
-                relation = "exceeds" if sense == "minimize" else "is below"
-                raise SolverError(
-                    f"{self._who}: {name} {bound.value:.12g} {relation} the checked objective {objective:.12g}"
-                )
-        # A dual bound may pass the optimum by the solver's tolerance; the checked solution is the better witness.
-        value = None if tightest is None else best_objective((tightest.value, objective), sense)
+        value, within = (
+            None if each is None else beside(each.value, objective, sense, instance.objective_unit, f"{self._who}: {name}")
+            for name, each in (("bound", tightest), ("bound within its scope", scoped))
+        )
         gap = relative_gap(objective, value, sense)
         proven_best = gap is not None and gap <= max(self.limits.gap, OBJECTIVE_TOL)
         return Result(
@@ -149,7 +145,7 @@ class Gate:
             solution=output.solution,
             checked=True,
             scope=output.scope,
-            scope_bound=None if scoped is None else best_objective((scoped.value, objective), sense),
+            scope_bound=within,
             runtime_s=self.runtime_s,
             compile_s=self.compile_s,
             trace=self._backed(value, slack),
@@ -207,15 +203,25 @@ class Gate:
         scope_bound: float | None = None,
         versions: Mapping[str, Any] | None = None,
     ) -> Result:
-        """A figure of ours for another network: nothing to check, and never used against a solution."""
+        """A figure of ours for another network: nothing to check, and never used against a solution.
+
+        Raises
+        ------
+        ContradictionError
+            If a bound is on the wrong side of the figure.
+        """
+        said, instance = self._finite(objective, "figure"), self.instance
         bounds = [self._bound(each, Evidence.SOLVER) for each in (bound, scope_bound)]
-        value, scoped = (None if each is None else each.value for each in bounds)
+        value, scoped = (
+            None if each is None else beside(each.value, said, instance.sense, instance.objective_unit, self._who)
+            for each in bounds
+        )
         return self._empty(
             Status.REFERENCE,
             message,
             details,
             versions or {},
-            objective=self._finite(objective, "figure"),
+            objective=said,
             bound=value,
             evidence=None if value is None else Evidence.SOLVER,
             scope=scope,
@@ -270,6 +276,38 @@ class Gate:
 
     def _finite(self, value: Any, what: str) -> float:
         return finite(value, f"{self._who}: its {what}")
+
+
+def beside(bound: float, objective: float, sense: Sense, unit: str, who: str) -> float:
+    """A bound that stands beside the objective of a checked solution.
+
+    This is the one place where a bound gives way to an objective, and only as far as rounding goes: a dual bound may
+    pass the optimum by the solver's tolerance, and the checked solution is the better witness. No method clips a bound
+    to the best that it knows, as that would hide what is false.
+
+    Parameters
+    ----------
+    bound, objective : float
+    sense : {"minimize", "maximize"}
+    unit : str
+        Of the objective; one without may be a sum whose parts cancel.
+    who : str
+        Whose bound that is, for the error.
+
+    Raises
+    ------
+    ContradictionError
+        If the bound is on the wrong side of the objective.
+    """
+    if better(objective, _eased(bound, _slack(objective, unit), sense), sense):
+        relation = "exceeds" if sense == "minimize" else "is below"
+        raise ContradictionError(f"{who} {bound:.12g} {relation} the checked objective {objective:.12g}")
+    return bound if better(bound, objective, sense) else objective
+
+
+def _slack(objective: float, unit: str) -> float:
+    """Difference between an objective and a bound that is rounding."""
+    return (0.0 if unit else ROUNDING) + OBJECTIVE_TOL * abs(objective)
 
 
 def finite(value: Any, what: str) -> float:

@@ -70,7 +70,7 @@ def answer_topology(
     if not isinstance(result.solution, TopologyDesign):
         raise NoSolutionError(f"{method.name} found no design for '{job.name}': {result.message}")
     busiest = float(result.details["max_link_load_bytes"])
-    return result.solution, busiest, min(busiest, max(known, load_of_time(job, result.bound)))
+    return result.solution, busiest, max(known, load_of_time(job, result.bound))
 
 
 def load_of_time(job: TopologyInstance, bound_s: float | None) -> float:

@@ -165,7 +165,7 @@ def best_strategies(
     return Chosen(
         choices,
         time_s,
-        None if bound is None else min(bound, time_s),
+        bound,
         tuple(shown(point) for point in outcome.trace),
         {"solver": outcome.solver, "solver_options": dict(solver.options)},
         dict(outcome.figures),

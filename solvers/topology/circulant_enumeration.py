@@ -117,12 +117,12 @@ class _Search:
         unplaced = inf
         for bound, chosen in zip(bounds.tolist(), sets, strict=True):
             if bound >= self.load * (1 - self._gap) or self._clock.expired:
-                self.bound = min(max(self.bound, bound), self.load, unplaced)
+                self.bound = max(self.bound, min(bound, self.load, unplaced))
                 return
             began = time.perf_counter()
             unplaced = min(unplaced, self._route(chosen))
             self.routing_s += time.perf_counter() - began
-        self.bound = min(self.load, unplaced)
+        self.bound = max(self.bound, min(self.load, unplaced))
 
     def _route(self, chosen: tuple[int, ...]) -> float:
         """Route one set; the load that it would have if its links do not fit into the planes, else infinity."""

@@ -137,7 +137,7 @@ class Search:
     def proven_bytes(self) -> float:
         """A bound on the load of every design."""
         listed = min(self.least_listed, float(bytes_beyond(self.instance, self.excess)))
-        return min(self.best_bytes, max(self.least_bytes, listed))
+        return max(self.least_bytes, min(self.best_bytes, listed))
 
     @property
     def target_bytes(self) -> float:

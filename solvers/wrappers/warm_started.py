@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ddlopt.models.contracts import Formulation, Sense
-from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError, SolverMissingError
+from ddlopt.models.errors import (
+    ContradictionError,
+    InfeasibleError,
+    NotApplicableError,
+    SolverError,
+    SolverMissingError,
+)
 from ddlopt.solvers.certified import joined, told_anew
 from ddlopt.solvers.contracts import (
     Limits,
@@ -107,7 +113,7 @@ class WarmStarted:
 
         try:
             second = model.solve(instance, _left(limits, opened_s), seed, watch, first.solution)
-        except SolverMissingError:
+        except (SolverMissingError, ContradictionError):
             raise
         except SolverError as problem:
             if first.solution is None:

@@ -18,7 +18,7 @@ from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.soundness import fault_of_run
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Evidence
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import ContradictionError, SolverError
 from ddlopt.solvers import certify
 from ddlopt.solvers.certified import by_certificate, joined, told_anew, withdrawn
 from ddlopt.solvers.certify import Gate, MethodOutput
@@ -119,7 +119,8 @@ def test_a_weaker_certificate_leaves_the_bound_alone(result):
 
 def test_a_certificate_that_contradicts_a_solution_is_an_error(result):
     """Beyond the checked objective by more than rounding; both are told."""
-    with pytest.raises(SolverError, match=rf"bound 1000000, but .* objective {result.objective:.12g}"):
+    told = rf"bound of the certificate 1000000 exceeds the checked objective {result.objective:.12g}"
+    with pytest.raises(ContradictionError, match=told):
         by_certificate(result, Fraction(10**6), 1e-4)
     rounded = Fraction(result.objective) * (1 + Fraction(1, 10**9))
     assert by_certificate(result, rounded, 1e-4) == result
@@ -141,6 +142,19 @@ def test_beside_a_proof_the_objective_is_the_rational_one(monkeypatch, exact):
     found = gate.certify(MethodOutput(instances.best(TINY))).objective
     assert asked == [exact]
     assert found == float(known.evaluate(problem, instances.best(TINY), exact).objective)
+
+
+def test_a_figure_below_its_own_bound_is_told_with_both():
+    gate = Gate(ddlopt.load(TINY), "x", Limits())
+    with pytest.raises(ContradictionError, match=r"2 exceeds the checked objective 1"):
+        gate.reference(1.0, {}, "", bound=2.0)
+    assert gate.reference(1.0, {}, "", bound=1.0 + 1e-9).bound == 1.0
+
+
+def test_the_bound_of_one_method_beyond_the_solution_of_the_other_is_told_with_both(result):
+    worse = replace(result, objective=result.objective * 2, bound=result.objective * 1.5, status=Status.FEASIBLE)
+    with pytest.raises(ContradictionError, match="exceeds the checked objective"):
+        joined(result, worse, 1e-4)
 
 
 STATED = {

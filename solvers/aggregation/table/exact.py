@@ -131,7 +131,7 @@ def _least_sum(
             known[k][middle] = stairs[k].error(middle)
     limits = [stair.error(count) for stair, count in zip(stairs, best[1], strict=True)]
     details = {"rounds": float(rounds), "steps": float(sum(map(len, known)))}
-    return MethodOutput(tables_of(instance, stairs, limits), details, bound=min(bound, best[0]))
+    return MethodOutput(tables_of(instance, stairs, limits), details, bound=bound)
 
 
 def _optimistic(known: dict[int, float]) -> dict[int, float]:

@@ -83,7 +83,6 @@ class TreePrices(CertifiedMethod, uses=()):
                 length, waited = length / 2, 0
             if not prices.move(wanted, length * (value - worth)):
                 break
-        bound = min(bound, value)
         return MethodOutput(best.answer(), {"steps": float(steps)}, bound=bound)
 
 

@@ -71,9 +71,8 @@ class Candidate:
     def gaps(self, bound_s: float) -> dict[str, float]:
         """How far the best design is from the bound for its strategies, and that from one for all strategies."""
         best = self.time_s
-        own = min(self.bound_s, best)
-        parts = {"gap_of_topology": best - own, "gap_of_strategies": max(0.0, own - min(bound_s, best))}
-        return {name: part / best if best else 0.0 for name, part in parts.items()}
+        parts = {"gap_of_topology": best - self.bound_s, "gap_of_strategies": self.bound_s - bound_s}
+        return {name: max(0.0, part / best) if best else 0.0 for name, part in parts.items()}
 
     def assumed_bytes(self, time_s: float) -> float:
         """Bytes with which the choice is not worth while: those, or what it needs at least where that is known."""

@@ -125,5 +125,4 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
         )
         search.run(start)
         plan = search.plan()
-        bound = min(search.bound_s, search.best_s)
-        return MethodOutput(plan, search.figures(), bound, versions={"solver": self.backend.name})
+        return MethodOutput(plan, search.figures(), search.bound_s, versions={"solver": self.backend.name})

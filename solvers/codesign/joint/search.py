@@ -401,7 +401,7 @@ class Search:
         return None if math.isinf(seconds) else max(seconds, 1e-3)
 
     def _report(self) -> None:
-        self.clock.report(None if self.best is None else self.best_s, min(self.bound_s, self.best_s))
+        self.clock.report(None if self.best is None else self.best_s, self.bound_s)
 
     @property
     def best_s(self) -> float:

@@ -96,7 +96,7 @@ class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
         chosen = np.zeros(whole.size, dtype=np.int64)
         chosen[list(rest.left)] = run.best
         answer = StrategyAssignment(instance=instance.name, strategies=whole.strategies(rest.extended(chosen)))
-        return MethodOutput(answer, run.figures, max(0.0, min(run.bound, run.cost)), versions=run.versions)
+        return MethodOutput(answer, run.figures, max(0.0, run.bound), versions=run.versions)
 
 
 class _Run:
@@ -148,8 +148,7 @@ class _Run:
         """Take a bound where it is better, and report."""
         self.bound = max(self.bound, bound)
         if math.isfinite(self.bound):
-            cost = self.cost if self.best is not None else None
-            self.clock.report(cost, max(0.0, self.bound if cost is None else min(self.bound, cost)))
+            self.clock.report(self.cost if self.best is not None else None, max(0.0, self.bound))
 
     def prove(self, highs: Highs) -> None:
         """Narrow the core as far as the bound allows, then solve its program."""
@@ -185,7 +184,7 @@ class _Run:
     def _solved_below_targets(self, dual: TreeDual, highs: Highs) -> Core:
         """Solve programs of all choices below targets; returns the core of those that may still be better."""
         dual.ascend(self.state.offer, lambda: self.cost, lambda: self.clock.expired)
-        self.note(min(dual.proven, self.cost))
+        self.note(dual.proven)
         bound, _, pairs = dual.rises()
         rises = np.sort(pairs[np.isfinite(pairs)])
         wanted = _FIRST_PAIRS * len(self.core.edges)

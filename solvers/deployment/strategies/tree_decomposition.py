@@ -68,7 +68,7 @@ class StrategyDynamicProgram(CertifiedMethod, uses=()):
             nonlocal done
             state.offer(chosen)
             done += 1
-            clock.report(None if state.best is None else state.cost, max(0.0, min(dual.proven, state.cost)))
+            clock.report(None if state.best is None else state.cost, max(0.0, dual.proven))
 
         def stop() -> bool:
             return clock.expired or state.cost - dual.proven <= clock.gap * abs(state.cost)
@@ -77,4 +77,4 @@ class StrategyDynamicProgram(CertifiedMethod, uses=()):
         if state.best is None:
             raise NoSolutionError(f"met no strategies for '{instance.name}' that keep the limit of memory")
         answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(state.best))
-        return MethodOutput(answer, {"programs": done}, max(0.0, min(dual.proven, state.cost)))
+        return MethodOutput(answer, {"programs": done}, max(0.0, dual.proven))

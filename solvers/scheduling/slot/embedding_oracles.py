@@ -21,6 +21,7 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.certify import beside
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 
@@ -136,7 +137,7 @@ class SlotProblem:
         return SlotChoice(
             {self.jobs[job]: there for job, there in workers.items()},
             {self.jobs[job]: ring for job, ring in rings.items() if ring},
-            None if bound is None else max(bound, gain),
+            None if bound is None else beside(bound, gain, "maximize", "", f"one slot of '{self.instance.name}': bound"),
             gain,
         )
 

@@ -116,7 +116,7 @@ class Search:
     @property
     def proven_bytes(self) -> float:
         """A bound on the load of every design."""
-        return min(self.best_bytes, max(self.known_bytes, self.tree_bytes))
+        return max(self.known_bytes, min(self.best_bytes, self.tree_bytes))
 
     def _bound_s(self) -> float:
         started = self.open or self.under_way or self.figures["nodes"]

@@ -133,7 +133,7 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
         if run.best is None:
             raise NoSolutionError("no trees were found that keep all limits")
         details = {"trees": float(len(run.master.trees)), "rounds": float(run.rounds)}
-        return MethodOutput(run.best, details, bound=min(run.low_s, run.high_s))
+        return MethodOutput(run.best, details, bound=run.low_s)
 
 
 class _Run:
@@ -183,13 +183,13 @@ class _Run:
         """Let the searches go on from the best: so many rounds of one, sweeps of the other, and rounds of that."""
         rounds, sweeps, again = effort
         self._try(GraphSearch(rounds), limits, _SEARCH_PART, self._seed)
-        self._try(GraphNegotiation(sweeps, again, min(self.low_s, self.high_s)), limits, _NEGOTIATION_PART, self._seed)
+        self._try(GraphNegotiation(sweeps, again, self.low_s), limits, _NEGOTIATION_PART, self._seed)
 
     def renegotiate(self, limits: Limits) -> None:
         """Negotiate with other random numbers, as long as nothing better is found."""
         for number in range(1, _TRIES + 1):
             if self._congestion and not self.shrunk:
-                method = GraphNegotiation(known_s=min(self.low_s, self.high_s))
+                method = GraphNegotiation(known_s=self.low_s)
                 self._try(method, limits, _RENEGOTIATION_PART, self._seed + number)
 
     def perturb_prices(self) -> None:
@@ -216,7 +216,7 @@ class _Run:
             self.offer(found.solution)
 
     def _report(self) -> None:
-        self._clock.report(self.high_s if self.best else None, min(self.low_s, self.high_s))
+        self._clock.report(self.high_s if self.best else None, self.low_s)
 
     def bracket(self) -> None:
         """Raise the bound to the largest time of messages to one server that must be taken, or beyond it."""

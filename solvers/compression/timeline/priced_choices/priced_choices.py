@@ -124,8 +124,9 @@ class _Search:
 
     @property
     def bound(self) -> float:
-        """On the objective of every plan."""
-        return min(self.found.objective, self._leaves, self._open[0][0] if self._open else math.inf)
+        """On the objective of every plan: that of the root, and that of what is left and of what was searched."""
+        parts = min(self.found.objective, self._leaves, self._open[0][0] if self._open else math.inf)
+        return max(self.question.root.dual.value, parts)
 
     def run(self, clock: Clock, gap: float, told: Clock | None = None, target: float = -math.inf) -> None:
         """Search until the gap or the target is reached, or time or work is up."""
