@@ -225,6 +225,24 @@ class _Document(BaseModel):
             raise cls.error(f"{path}: cannot be read: {problem}") from None
         return cls.from_json(text, str(path))
 
+    def changed(self, **fields: Any) -> Self:
+        """The same document with other fields: the one way to rebuild it.
+
+        It is validated as when it is read, and nothing is kept of what was calculated of the old one. Pydantic's
+        ``model_copy`` does neither: a field may then contradict those that depend on it, and what is cached stays.
+
+        Raises
+        ------
+        InstanceError, SolutionError
+            If the fields do not go together.
+        TypeError
+            If there is no such field.
+        """
+        if unknown := sorted(set(fields) - set(type(self).model_fields)):
+            raise TypeError(f"a {self.kind} has no field '{unknown[0]}'")
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).from_data(kept | fields, f"'{getattr(self, 'name', self.kind)}' changed")
+
     def to_json(self, indent: int | None = 1) -> str:
         """JSON text of the document; ``from_json`` gives it back unchanged."""
         return json.dumps(self.model_dump(mode="json"), indent=indent, allow_nan=False, ensure_ascii=False)

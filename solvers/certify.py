@@ -128,7 +128,9 @@ class Gate:
         tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense)
         scoped = scoped if scoped is not None and scoped.counts else None
         value, within = (
-            None if each is None else beside(each.value, objective, sense, instance.objective_unit, f"{self._who}: {name}")
+            None
+            if each is None
+            else beside(each.value, objective, sense, instance.objective_unit, f"{self._who}: {name}")
             for name, each in (("bound", tightest), ("bound within its scope", scoped))
         )
         gap = relative_gap(objective, value, sense)

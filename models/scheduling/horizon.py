@@ -64,6 +64,5 @@ def window(instance: SchedulingInstance, slots: Sequence[int], done: Sequence[fl
             before.append(float(done[place]))
     if not jobs:
         return None
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    part = SchedulingInstance(**{**fields, "slots": len(slots), "jobs": tuple(jobs)})
+    part = instance.changed(slots=len(slots), jobs=tuple(jobs))
     return Window(part, tuple(slots), tuple(places), tuple(before))

@@ -191,6 +191,18 @@ class SchedulingInstance(Instance):
         _check_fair_times(self)
         return self
 
+    def changed(self, **fields: Any) -> Self:
+        """The same with other fields; what counts in the objective that it had, and not in the new one, is left out."""
+        objective = fields.get("objective", self.objective)
+        if objective != "utility":
+            fields["energy_price_per_j"] = 0.0
+        if objective != "finish_time_fairness":
+            fields["jobs"] = tuple(
+                job if job.fair_s is None else job.model_copy(update={"fair_s": None})
+                for job in fields.get("jobs", self.jobs)
+            )
+        return super().changed(**fields)
+
     @property
     def must_finish(self) -> bool:
         """Whether every job has to be finished."""

@@ -31,5 +31,4 @@ def at_their_fastest(instance: SchedulingInstance) -> SchedulingInstance:
             wanted = math.nextafter(job.minibatches / float(instance.paces[place].max()), 0.0)
             job = job.model_copy(update={"minibatches": wanted, "speeds": {}})
         jobs.append(job)
-    fields = {name: getattr(instance, name) for name in SchedulingInstance.model_fields}
-    return SchedulingInstance(**{**fields, "jobs": tuple(jobs)})
+    return instance.changed(jobs=tuple(jobs))

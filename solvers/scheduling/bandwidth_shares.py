@@ -67,7 +67,7 @@ class BandwidthSharing(CertifiedMethod, uses=("seed", "start")):
 
     def _first(self, instance: SchedulingInstance, limits: Limits, seed: int, clock: Clock) -> Schedule:
         """A schedule with the rings' own bandwidths, in half of the time."""
-        reserved = instance.model_copy(update={"bandwidth": "reserved"})
+        reserved = instance.changed(bandwidth="reserved")
         method: Method = FairSharing(self.solver)
         if method.refuses(reserved) is not None:
             method = Gadget()

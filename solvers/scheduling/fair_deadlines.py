@@ -233,10 +233,9 @@ class _Search:
 
 def _by_deadlines(instance: SchedulingInstance, due: list[int], objective: Objective) -> SchedulingInstance:
     """The jobs with deadlines, all to be finished, or, where the objective is utility, as many as possible."""
-    each = {"fair_s": None, "utility": AllOrNothing()}
+    each = {"utility": AllOrNothing()}
     jobs = (job.model_copy(update={**each, "deadline": end}) for job, end in zip(instance.jobs, due, strict=True))
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    return SchedulingInstance(**{**fields, "jobs": tuple(jobs), "slots": max(due), "objective": objective})
+    return instance.changed(jobs=tuple(jobs), slots=max(due), objective=objective)
 
 
 def _plans_refuse(asked: SchedulingInstance) -> bool:

@@ -143,7 +143,7 @@ class FairSharing(CertifiedMethod, uses=("start",)):
         self, instance: SchedulingInstance, schedule: Schedule, limits: Limits, seed: int, clock: Clock, bound: float
     ) -> Schedule:
         """The best bandwidths for the rings found, and for those that reserve all they can use."""
-        reserved = instance.model_copy(update={"bandwidth": "reserved"})
+        reserved = instance.changed(bandwidth="reserved")
         candidates = [schedule]
         if not clock.expired and self.refuses(reserved) is None:
             part = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))

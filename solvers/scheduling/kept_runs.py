@@ -306,5 +306,4 @@ def widths_of(instance: SchedulingInstance, schedule: Schedule) -> Ints:
 def without_cost_of_change(instance: SchedulingInstance) -> SchedulingInstance:
     """The instance in which changes cost nothing; its bounds are bounds of the instance."""
     jobs = tuple(job.model_copy(update={"change_s": 0.0, "least_run_slots": 1}) for job in instance.jobs)
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    return SchedulingInstance(**fields | {"jobs": jobs})
+    return instance.changed(jobs=jobs)

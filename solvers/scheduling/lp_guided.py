@@ -152,9 +152,7 @@ def _merged(instance: SchedulingInstance, factor: int) -> SchedulingInstance:
         job.model_copy(update={"arrival": job.arrival // factor, "deadline": -(-instance.last_slot(i) // factor)})
         for i, job in enumerate(instance.jobs)
     )
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    fields |= {"slots": -(-instance.slots // factor), "slot_s": instance.slot_s * factor, "jobs": jobs}
-    return SchedulingInstance(**fields)
+    return instance.changed(slots=-(-instance.slots // factor), slot_s=instance.slot_s * factor, jobs=jobs)
 
 
 def choices_of_relaxation(instance: SchedulingInstance) -> int:

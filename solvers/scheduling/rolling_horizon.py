@@ -164,8 +164,7 @@ class _Planner:
     def _solve(self, state: State, jobs: Mapping[int, Job], end: int) -> dict[int, dict[int, Place]]:
         """Places by slot of the window."""
         numbers = list(jobs)
-        update = {"slots": end - state.slot, "jobs": tuple(jobs.values())}
-        window = SchedulingInstance(**{**_fields(self.instance), **update})
+        window = self.instance.changed(slots=end - state.slot, jobs=tuple(jobs.values()))
         began = time.perf_counter()
         model = TimeIndexed(done=tuple(state.done[numbers].tolist()))
         filled = build_model("scheduling", model, window)
@@ -190,7 +189,3 @@ class _Planner:
         exact = knapsack_is_exact(window) is None
         policy = Greedy(window, Knapsack(window) if exact else Packing(window))
         return simulate(window, policy, self.clock, self.options.name, done).schedule
-
-
-def _fields(instance: SchedulingInstance) -> dict[str, Any]:
-    return {name: getattr(instance, name) for name in type(instance).model_fields}

@@ -44,6 +44,7 @@ def graph_bound(instance: GraphInstance) -> float:
 
 def exact_graph_bound(instance: GraphInstance) -> Fraction:
     """The same in rational numbers, of the same data as the fractions that they are."""
+    # Figures that are no floats would not be read back as they are: this one way to rebuild an instance is unchecked.
     links = tuple(
         link.model_copy(update={"bandwidth_bytes_per_s": Fraction(link.bandwidth_bytes_per_s)})
         for link in instance.links

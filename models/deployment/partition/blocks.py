@@ -212,5 +212,4 @@ def as_contiguous(instance: PartitionInstance) -> PartitionInstance:
     """The same instance where partitions must be contiguous; loads are of both passes together."""
     if instance.contiguous and not instance.separate_passes:
         return instance
-    # What is cached does not depend on these fields.
-    return instance.model_copy(update={"contiguous": True, "separate_passes": False})
+    return instance.changed(contiguous=True, separate_passes=False)

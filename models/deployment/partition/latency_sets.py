@@ -39,8 +39,7 @@ class Pieces:
 
 def ordered(instance: PartitionInstance) -> Blocks:
     """Blocks of a latency instance, in an order that its edges allow."""
-    # What is cached does not depend on these fields.
-    return blocks_of(instance.model_copy(update={"goal": "throughput", "contiguous": True, "subgraphs": 1}))
+    return blocks_of(instance.changed(goal="throughput", contiguous=True, subgraphs=1))
 
 
 def pieces_of(instance: PartitionInstance) -> Pieces | None:

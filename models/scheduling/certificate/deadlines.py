@@ -17,6 +17,5 @@ def in_time(instance: SchedulingInstance, ratio: Fraction) -> SchedulingInstance
     for place, job in enumerate(instance.jobs):
         slots = math.ceil(ratio * fair_s(instance, place, Fraction) / Fraction(instance.slot_s)) - 1
         end = min(instance.last_slot(place), job.arrival + max(1, slots))
-        jobs.append(job.model_copy(update={"deadline": end, "fair_s": None, "utility": AllOrNothing()}))
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    return SchedulingInstance(**{**fields, "jobs": tuple(jobs), "objective": "utility"})
+        jobs.append(job.model_copy(update={"deadline": end, "utility": AllOrNothing()}))
+    return instance.changed(jobs=tuple(jobs), objective="utility")

@@ -123,11 +123,8 @@ def ratio_bound(instance: SchedulingInstance) -> float:
 
 def _in_time(instance: SchedulingInstance, due: list[int]) -> SchedulingInstance:
     """The same jobs with deadlines, of which the smallest part done is asked for."""
-    jobs = tuple(
-        job.model_copy(update={"deadline": each, "fair_s": None}) for job, each in zip(instance.jobs, due, strict=True)
-    )
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    return SchedulingInstance(**{**fields, "jobs": jobs, "objective": "max_min"})
+    jobs = tuple(job.model_copy(update={"deadline": each}) for job, each in zip(instance.jobs, due, strict=True))
+    return instance.changed(jobs=jobs, objective="max_min")
 
 
 def exact_ratio_bound(instance: SchedulingInstance) -> Fraction:

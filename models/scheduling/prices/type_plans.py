@@ -164,7 +164,7 @@ def typed_bound(instance: SchedulingInstance) -> float:
             job.model_copy(update={"utility": Capped(value=float(each))})
             for job, each in zip(instance.jobs, weights, strict=True)
         ]
-        instance = instance.model_copy(update={"objective": "utility", "jobs": tuple(jobs)})
+        instance = instance.changed(objective="utility", jobs=tuple(jobs))
     pricing = TypePlanPricing(instance)
     if pricing.work > _MOST_WORK:
         return math.inf

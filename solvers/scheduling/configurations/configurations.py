@@ -315,6 +315,5 @@ def _as_utility(instance: SchedulingInstance) -> SchedulingInstance:
     """The same with a sum of utilities that a fair schedule is good at, where the objective is the smallest part."""
     if instance.objective == "utility":
         return instance
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
     jobs = tuple(job.model_copy(update={"utility": FAIREST}) for job in instance.jobs)
-    return SchedulingInstance(**{**fields, "objective": "utility", "jobs": jobs})
+    return instance.changed(objective="utility", jobs=jobs)

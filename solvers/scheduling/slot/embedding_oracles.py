@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -137,7 +137,9 @@ class SlotProblem:
         return SlotChoice(
             {self.jobs[job]: there for job, there in workers.items()},
             {self.jobs[job]: ring for job, ring in rings.items() if ring},
-            None if bound is None else beside(bound, gain, "maximize", "", f"one slot of '{self.instance.name}': bound"),
+            None
+            if bound is None
+            else beside(bound, gain, "maximize", "", f"one slot of '{self.instance.name}': bound"),
             gain,
         )
 
@@ -177,11 +179,10 @@ def slot_problem(state: SlotState) -> SlotProblem | None:
             gains.append(tuple(map(float, row[: most + 1])))
     if not jobs:
         return None
-    fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-    fields |= {"slots": 1, "jobs": tuple(jobs), "objective": "utility", "preemptive": True}
+    fields: dict[str, Any] = {"slots": 1, "jobs": tuple(jobs), "objective": "utility", "preemptive": True}
     if held:
         fields |= {"servers": _servers_left(instance, capacity, held), "network": _network_left(instance, held)}
-    return SlotProblem(SchedulingInstance(**fields), tuple(places), tuple(gains))
+    return SlotProblem(instance.changed(**fields), tuple(places), tuple(gains))
 
 
 def _servers_left(

@@ -44,10 +44,9 @@ class SlotModel:
     @classmethod
     def of(cls, instance: SchedulingInstance, span: Interval) -> "SlotModel":
         """The model of a slot of ``span``."""
-        fields = {name: getattr(instance, name) for name in type(instance).model_fields}
         update = {"arrival": 0, "deadline": None, "utility": Capped(value=1.0)}
         jobs = tuple(instance.jobs[i].model_copy(update=update) for i in span.jobs)
-        alone = SchedulingInstance(**{**fields, "slots": 1, "jobs": jobs})
+        alone = instance.changed(slots=1, jobs=jobs)
         model = build_model(alone.family, SlotEmbedding(), alone)
         linear = linear_model(model)
         place = {id(variable): j for j, variable in enumerate(linear.columns)}

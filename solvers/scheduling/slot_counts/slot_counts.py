@@ -114,7 +114,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
         if choices > _MOST_CHOICES:
             return f"there are {choices} choices of a width in a slot, more than {_MOST_CHOICES}"
-        return SlotEmbedding().refuses(instance.model_copy(update={"slots": 1, "bandwidth": "reserved"}))
+        return SlotEmbedding().refuses(instance.changed(slots=1, bandwidth="reserved"))
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule found, and how many programs it took."""
@@ -146,7 +146,7 @@ class _Search:
     def __init__(self, instance: SchedulingInstance, clock: Clock, seed: int) -> None:
         self.instance, self.clock, self.seed = instance, clock, seed
         self.shared = instance.bandwidth == "shared"
-        self.reserved = instance.model_copy(update={"bandwidth": "reserved"}) if self.shared else instance
+        self.reserved = instance.changed(bandwidth="reserved") if self.shared else instance
         self.spans = intervals(instance)
         self.models = [SlotModel.of(self.reserved, span) for span in self.spans]
         self.slots = [(t, k) for k, span in enumerate(self.spans) for t in range(span.first, span.last)]

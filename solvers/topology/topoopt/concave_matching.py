@@ -64,6 +64,7 @@ class ConcaveMatchingFinder(TopologyFinder, uses=("seed",)):
             model = pyo.ConcreteModel()
             model.matching = pyo.Block()
             formulation = ConcaveMatching(degree=ports, planes=False)
+            # What links are worth, in place of bytes: nothing else of the copy is read, and parts may be tiny.
             formulation.build(model.matching, instance.model_copy(update={"traffic_bytes": worth / worth.max()}))
             model.objective = pyo.Objective(expr=model.matching.objective, sense=pyo.maximize)
             limits = Limits(time_s=self.matching_time_s, gap=MATCHING_GAP)
