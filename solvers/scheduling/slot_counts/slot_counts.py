@@ -114,7 +114,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
         if choices > _MOST_CHOICES:
             return f"there are {choices} choices of a width in a slot, more than {_MOST_CHOICES}"
-        return SlotEmbedding().refuses(instance.changed(slots=1, bandwidth="reserved"))
+        jobs = tuple(job.model_copy(update={"arrival": 0, "deadline": None}) for job in instance.jobs)
+        return SlotEmbedding().refuses(instance.changed(slots=1, jobs=jobs, bandwidth="reserved"))
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule found, and how many programs it took."""
