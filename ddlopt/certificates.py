@@ -102,21 +102,41 @@ def print_checked(
             f"looked at: {checked.nodes} cases, {checked.applications} applied weights, {checked.images} images",
         ]
     data |= {"bound": float(bound), "exact_bound": str(bound)}
-    feasible = True
+    feasible, contradiction = True, ""
     if evaluation is not None:
         objective, feasible = evaluation.objective, evaluation.feasible
         told = "none" if objective is None else f"{objective} ({float(objective):.12g})"
         data |= {"feasible": feasible, "exact_objective": None if objective is None else str(objective)}
         lines += [f"solution: {'feasible' if feasible else f'not feasible: {evaluation.violations[0]}'}"]
         lines += [f"objective: {told}"]
-        if feasible and objective:
-            gap = abs(Fraction(objective) - bound) / abs(Fraction(objective))
-            data |= {"gap": float(gap), "exact_gap": str(gap)}
-            lines += [f"gap: {gap} ({float(gap):.3g})"]
+        if feasible and objective is not None:
+            distance = Fraction(objective) - bound if instance.sense == "minimize" else bound - Fraction(objective)
+            if distance < 0:
+                contradiction = _contradiction(instance, certificate, bound, solution, Fraction(objective))
+                data |= {"contradiction": contradiction}
+                lines += [contradiction]
+            elif objective:
+                gap = distance / abs(Fraction(objective))
+                data |= {"gap": float(gap), "exact_gap": str(gap)}
+                lines += [f"gap: {gap} ({float(gap):.3g})"]
     if as_json:
         print(json_text(data))
     else:
-        say(f"{instance.name}: the certificate holds")
+        say(
+            f"{instance.name}: the certificate {'and the solution contradict each other' if contradiction else 'holds'}"
+        )
         print("\n".join(lines))
-    if not feasible:
+    if contradiction or not feasible:
         raise typer.Exit(NO_ANSWER)
+
+
+def _contradiction(
+    instance: "Instance", certificate: Path, bound: Fraction, solution: Path | None, objective: Fraction
+) -> str:
+    """What is said where two checks cannot both be right; that is a defect of ours, whichever is wrong."""
+    side = "ABOVE" if instance.sense == "minimize" else "BELOW"
+    unit = f" {instance.objective_unit}".rstrip()
+    return (
+        f"CONTRADICTION: THE BOUND {float(bound):.12g}{unit} OF {certificate} IS {side} THE CHECKED OBJECTIVE "
+        f"{float(objective):.12g}{unit} OF {solution}; one of the two checks is wrong, please report both files"
+    )
