@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
+from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.graph.strategies import Paths
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
@@ -47,6 +48,9 @@ class Ring:
         start: Any = None,
     ) -> Result:
         """The goal's value, with status ``reference`` and no solution."""
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         began = time.perf_counter()
         paths, loads = Paths(instance, seed), []
         for job in instance.jobs:

@@ -1,0 +1,165 @@
+"""Fields of an instance made odd, whatever its problem is: what the schema refuses is taken back."""
+
+import copy
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import InstanceError
+
+Path = tuple[str | int, ...]
+
+SETTINGS = ("ties", "zeros", "unequal")
+"""``ties``: figures of a field are equal, or small multiples, and parts are twins. ``zeros``: figures are 0 and lists
+empty. ``unequal``: figures differ by up to a million, and members are missing."""
+
+_KEPT = ("family", "problem", "kind", "source", "name")
+"""What an instance is called, and of which kind it or a part of it is."""
+_FIELDS, _PLACES = 0.4, 0.5
+"""How likely a field is changed, and each of its places then."""
+_UNEQUAL = (1e-3, 0.1, 0.5, 3.0, 10.0, 1e3)
+_WHOLE = 0.5
+"""How likely, with ties, all times are small whole numbers, so that events of different kinds fall together."""
+_LARGEST_COUNT = 3
+"""By which whole numbers may grow: they are sizes, and the instance is to stay small."""
+
+
+def changed(instance: Instance, setting: str, seed: int) -> Instance:
+    """The instance with some of its fields made odd.
+
+    Parameters
+    ----------
+    instance : Instance
+        A small one: every change is validated.
+    setting : str
+        One of :data:`SETTINGS`.
+    seed : int
+
+    Returns
+    -------
+    Instance
+        Of the same problem; its name tells setting and seed.
+    """
+    draw = random.Random(f"{setting} {seed}")
+    change = {"ties": _tied, "zeros": _zero, "unequal": _unequal}[setting]
+    whole = setting == "ties" and draw.random() < _WHOLE
+    kind, data = type(instance), instance.model_dump(mode="json")
+    fields = sorted({_field(path) for path in _places(data)})
+    draw.shuffle(fields)
+    for field in fields:
+        if whole and field.endswith("_s"):
+            for figures in _WHOLE_S:
+                made = _made(data, [path for path in _places(data) if _field(path) == field], figures, draw)
+                if _is_one(kind, made):
+                    data = made
+                    break
+        elif draw.random() < _FIELDS:
+            places = [path for path in _places(data) if _field(path) == field]
+            chosen = [path for path in places if draw.random() < _PLACES] or places[:1]
+            # All at once or, where the schema refuses that, one of them.
+            for some in (chosen, chosen[:1]):
+                made = _made(data, some, change, draw)
+                if _is_one(kind, made):
+                    data = made
+                    break
+    data |= {"name": f"{instance.name}-{setting}-{seed}", "source": f"{instance.source}; made odd ({setting}, {seed})"}
+    return kind.from_data(data)
+
+
+def _is_one(kind: type[Instance], data: dict[str, Any]) -> bool:
+    try:
+        kind.from_data(data)
+    except InstanceError:
+        return False
+    return True
+
+
+def _made(data: dict[str, Any], places: list[Path], change: Callable[..., Any], draw: random.Random) -> dict[str, Any]:
+    made = copy.deepcopy(data)
+    for path in reversed(places):  # later ones first, as lists may become shorter
+        owner: Any = made
+        for step in path[:-1]:
+            owner = owner[step]
+        owner[path[-1]] = change(owner[path[-1]], _others(data, path), draw)
+    return made
+
+
+def _field(path: Path) -> str:
+    """The field that places have in common."""
+    return ".".join("*" if isinstance(step, int) else step for step in path)
+
+
+def _places(data: Any, path: Path = ()) -> Iterator[Path]:
+    """Of everything but names: lists, and what is in them, figures, truth values, and what is missing."""
+    if path:
+        yield path
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name not in _KEPT and not isinstance(value, str):
+                yield from _places(value, (*path, name))
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
+            if not isinstance(value, str):
+                yield from _places(value, (*path, place))
+
+
+def _others(data: dict[str, Any], path: Path) -> list[Any]:
+    """What there is at other places of the same field."""
+    found = []
+    for other in _places(data):
+        if other != path and len(other) == len(path) and _field(other) == _field(path):
+            value: Any = data
+            for step in other:
+                value = value[step]
+            found.append(value)
+    return found
+
+
+def _whole_s(figures: tuple[float, ...]) -> Callable[..., Any]:
+    return lambda value, others, draw: draw.choice(figures) if isinstance(value, float | int) else value
+
+
+_WHOLE_S = tuple(map(_whole_s, ((0.0, 1.0, 1.0, 2.0), (1.0, 1.0, 2.0))))
+"""Times of which many are equal, or sums of others; without 0 where the schema wants more."""
+
+
+def _tied(value: Any, others: list[Any], draw: random.Random) -> Any:
+    """As another one, or a small multiple of it; parts are twins of others but for their names."""
+    model = copy.deepcopy(draw.choice(others)) if others else value
+    if isinstance(value, dict) and isinstance(model, dict):
+        return model | ({"name": value["name"]} if "name" in value else {})
+    if isinstance(value, float) and isinstance(model, float):
+        return float(f"{model:.1g}") * draw.choice((1.0, 1.0, 2.0))
+    if isinstance(value, list) and value and others == [] and not isinstance(value[0], str | dict):
+        return [draw.choice(value)] * len(value)
+    return model if value is not None else draw.choice((None, 1))
+
+
+def _zero(value: Any, others: list[Any], draw: random.Random) -> Any:
+    """0, nothing, or the least that there can be."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return draw.choice((0, 0, 1))
+    if isinstance(value, float):
+        return 0.0
+    if isinstance(value, list):
+        return [] if draw.random() < 0.5 else value[:1]
+    if isinstance(value, dict):
+        return None
+    return draw.choice((0, 0.0, []))
+
+
+def _unequal(value: Any, others: list[Any], draw: random.Random) -> Any:
+    """Much more or much less than it was; of a list a part, or more."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return max(0, value + draw.choice((-1, 1, draw.randint(1, _LARGEST_COUNT))))
+    if isinstance(value, float):
+        return value * draw.choice(_UNEQUAL)
+    if isinstance(value, list) and value:
+        dropped = draw.randrange(len(value))
+        return value[:dropped] + value[dropped + 1 :]
+    return value if value is not None else draw.choice((1, 2, 0.5, 10.0))

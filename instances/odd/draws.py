@@ -1,0 +1,379 @@
+"""Small instances of every problem to begin with, from the generators; of co-design also groups of all kinds."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ddlopt.instances.generators import generate
+from ddlopt.instances.generators.codesign.random import random_job
+from ddlopt.instances.generators.scheduling.tiny import FEATURES
+from ddlopt.instances.odd.changes import changed
+from ddlopt.models.aggregation import HotInstance
+from ddlopt.models.catalogue import problem as problem_named
+from ddlopt.models.codesign import CodesignInstance
+from ddlopt.models.compression import CompressionInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.errors import InstanceError, OptionError
+
+_TRIES = 50
+"""Draws of which some make no instance, as of sizes that do not go together."""
+
+
+def odd_instance(path: str, setting: str | None, seed: int) -> Instance:
+    """A small odd instance of a problem.
+
+    Parameters
+    ----------
+    path : str
+        Of the problem: ``"aggregation/tree"``.
+    setting : str or None
+        One of :data:`~ddlopt.instances.odd.changes.SETTINGS`; None for the instance to begin with.
+    seed : int
+
+    Returns
+    -------
+    Instance
+        The same on every machine.
+    """
+    kind = problem_named(path).instance
+    for number in range(_TRIES):
+        draw = random.Random(f"{path} {seed} {number}")
+        try:
+            instance = _DRAWS[path](draw, seed * _TRIES + number)
+        except (OptionError, InstanceError):
+            continue
+        assert isinstance(instance, kind), path
+        return instance if setting is None else changed(instance, setting, seed)
+    raise OptionError(f"seed {seed} makes no instance of {path} in {_TRIES} draws")
+
+
+def _topology(draw: random.Random, seed: int) -> Instance:
+    servers = draw.randint(3, 5)
+    fabric: dict[str, Any] = {
+        "servers": servers,
+        "degree": draw.randint(1, 2 if servers < 4 else 3),
+        "link_bandwidth_bytes_per_s": 1.0,
+        "optics": draw.choice(("one_way", "one_way", "duplex")),
+        "parallel_links": draw.random() < 0.7,
+        "host_forwarding": draw.random() < 0.8,
+        "compute_s": draw.choice((0.0, 2.0)),
+        "overlap": draw.choice(("none", "none", "full")),
+    }
+    kind = draw.choice(("random", "all-to-all", "ring", "permutation", "hybrid", "hybrid"))
+    if kind == "random":
+        fabric |= {"density": draw.choice((0.4, 1.0))}
+    if kind == "hybrid":
+        sizes = [each for each in range(2, servers + 1) if servers % each == 0]
+        fabric |= {"group_size": draw.choice(sizes), "gradient_bytes": 8.0, "group_gradient_bytes": 4.0}
+        fabric |= {"mean_bytes": 3.0, "density": 0.5}
+    return generate("topology", kind, seed, **fabric)
+
+
+def _scheduling(draw: random.Random, seed: int) -> Instance:
+    if draw.random() < 0.7:
+        return generate("scheduling", "tiny", seed, feature=draw.choice(FEATURES))
+    limited_by = draw.choice(("workers", "contention", "network", "sharing"))
+    return generate("scheduling", "small", seed, limited_by=limited_by, jobs=3, slots=3, servers=2, gpus=2)
+
+
+def _codesign(draw: random.Random, seed: int) -> Instance:
+    rng = np.random.default_rng([40, seed])
+    servers = draw.randint(2, 6)
+    instance = random_job(
+        rng,
+        servers=servers,
+        degree=draw.randint(1, min(3, servers - 1)),
+        layers=draw.randint(1, 3),
+        strategies=draw.randint(1, 3),
+        twins=draw.choice((0, 0, 1)),
+        density=draw.choice((0.3, 1.0)),
+        traffic=draw.choice((0.0, 0.5)),
+        measured=draw.choice((0.0, 0.5)),
+        memory_slack=draw.choice((None, None, 1.0)),
+        optics=draw.choice(("one_way", "one_way", "duplex")),
+        overlap=draw.choice(("none", "none", "full")),
+        parallel_links=draw.random() < 0.8,
+        host_forwarding=draw.random() < 0.85,
+    )
+    return instance if draw.random() < 0.3 else any_groups(instance, draw)
+
+
+def any_groups(instance: CodesignInstance, draw: random.Random) -> CodesignInstance:
+    """The instance with as many sets of groups, each drawn: of any size, with servers that are in none."""
+
+    def drawn() -> list[list[int]]:
+        servers = list(range(instance.servers))
+        draw.shuffle(servers)
+        groups = []
+        while len(servers) > 1:
+            size = draw.randint(1, min(4, len(servers)))
+            if size > 1:
+                groups.append(sorted(servers[:size]))
+            servers = servers[size:]
+        return groups
+
+    return instance.changed(group_sets=tuple(tuple(map(tuple, drawn())) for _ in instance.group_sets))
+
+
+def _sfb(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "compression",
+        "sfb-random",
+        seed,
+        operators=draw.randint(3, 8),
+        width=2,
+        cost_model=draw.choice(("per_link", "total_bytes", "tag_code")),
+        broadcast=draw.choice(("per_tensor", "per_edge")),
+        mixed_replicas=draw.random() < 0.3,
+        memory_part=draw.choice((None, None, 0.5)),
+        compute_part=draw.choice((None, None, 0.5)),
+    )
+
+
+def _timeline(draw: random.Random, seed: int) -> Instance:
+    if draw.random() < 0.3:  # several lanes; the first gradients of a network that has more
+        data = generate("compression", "network", seed, model="vgg16", nodes=2, lanes=True).model_dump(mode="json")
+        data["gradients"] = data["gradients"][: draw.randint(1, 3)]
+        data["menus"] = [menu[:1] + draw.sample(menu[1:], min(2, len(menu) - 1)) for menu in data["menus"]]
+        return CompressionInstance.from_data(data)
+    more = {"goal": draw.choice(("time", "error"))}
+    return generate(
+        "compression",
+        "random",
+        seed,
+        gradients=draw.randint(1, 5),
+        options=draw.randint(1, 3),
+        error_budget_part=draw.choice((None, 0.5)) if more["goal"] == "time" else None,
+        fusion=draw.random() < 0.3,
+        **more,
+    )
+
+
+def _levels(draw: random.Random, seed: int) -> Instance:
+    more = {"goal": draw.choice(("time", "error")), "overlap": draw.random() < 0.7}
+    return generate("compression", "levels-random", seed, gradients=draw.randint(1, 4), points=3, **more)
+
+
+def _forward(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "compression",
+        "forward-random",
+        seed,
+        gradients=draw.randint(1, 4),
+        options=draw.randint(1, 2),
+        parts=draw.choice(((1,), (1, 2))),
+        error_budget_part=draw.choice((None, 0.5)),
+    )
+
+
+def _plan(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "deployment",
+        "random",
+        seed,
+        groups=draw.randint(1, 3),
+        device_groups=draw.randint(1, 2),
+        most_devices=draw.randint(1, 2),
+        skips=draw.randint(0, 1),
+        communication=draw.choice((0.2, 1.0)),
+        memory=draw.choice((0.8, 2.0)),
+    )
+
+
+def _partition(draw: random.Random, seed: int) -> Instance:
+    if draw.random() < 0.5:
+        more: dict[str, Any] = {"goal": "latency", "subgraphs": draw.choice((1, 2))}
+    else:
+        more = {"training": draw.random() < 0.4, "contiguous": draw.random() < 0.5}
+        more |= {"separate_passes": more["training"] and draw.random() < 0.5}
+    return generate(
+        "deployment",
+        "layered",
+        seed,
+        nodes=draw.randint(2, 6),
+        accelerators=draw.randint(1, 2),
+        processors=1,
+        memory=draw.choice((1.0, 3.0)),
+        communication=draw.choice((0.2, 1.0)),
+        unsupported=draw.choice((0.0, 0.2)),
+        **more,
+    )
+
+
+def _strategies(draw: random.Random, seed: int) -> Instance:
+    if draw.random() < 0.5:
+        return generate("deployment", "strategies-tree", seed, nodes=draw.randint(2, 6), layouts=3, memory=None)
+    return generate("deployment", "strategies", seed, layers=draw.randint(1, 3), kinds=2, layouts=3, leaves=1)
+
+
+def _hot(draw: random.Random, seed: int) -> Instance:
+    jobs = []
+    for number in range(draw.randint(1, 2)):
+        count, workers = draw.randint(1, 5), draw.randint(1, 4)
+        job: dict[str, Any] = {
+            "name": f"job{number}",
+            "workers": workers,
+            "frequencies": [round(draw.random() ** 2, 3) for _ in range(count)],
+            "registers": [draw.randint(1, 3) for _ in range(count)] if draw.random() < 0.7 else 2,
+            "iterations_per_s": round(draw.uniform(0.5, 2), 2),
+        }
+        if draw.random() < 0.2:
+            job["saved_messages"] = [round(draw.random() * (workers - 1), 3) for _ in range(count)]
+        jobs.append(job)
+    everybody = [job["workers"] for job in jobs]
+    switches = [
+        {"name": f"s{k}", "registers": draw.randint(0, 8), "workers": everybody if draw.random() < 0.5 else []}
+        for k in range(draw.randint(1, 2))
+    ]
+    return HotInstance.from_data({"name": f"hot-{seed}", "jobs": jobs, "switches": switches})
+
+
+def _registers(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "aggregation",
+        "registers-zipf",
+        seed,
+        parameters=draw.randint(1, 6),
+        arrays=draw.randint(1, 3),
+        batches=draw.randint(1, 4),
+        held_out=draw.randint(0, 2),
+        rows=2,
+        goal=draw.choice(("packets", "collisions")),
+    )
+
+
+def _tree(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "aggregation",
+        "tree-random",
+        seed,
+        nodes=draw.randint(2, 7),
+        jobs=draw.randint(1, 2),
+        loads="uniform",
+        budget=draw.randint(0, 3),
+        memory=draw.choice((None, 1)),
+        capable=draw.choice((0.6, 1.0)),
+        goal=draw.choice(("utilization", "congestion")),
+    )
+
+
+def _graph(draw: random.Random, seed: int) -> Instance:
+    goal, switches = draw.choice(("utilization", "congestion", "rates")), draw.randint(2, 4)
+    return generate(
+        "aggregation",
+        "graph-random",
+        seed,
+        switches=switches,
+        degree=min(2, switches - 1),
+        hosts=1,
+        jobs=draw.randint(1, 2),
+        workers=draw.randint(1, switches - 1),
+        slots=draw.randint(0, 1),
+        goal=goal,
+        aggregators=draw.choice((None, 1)),
+        merging=draw.random() < 0.5,
+    )
+
+
+def _slots(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "aggregation",
+        "slots",
+        seed,
+        jobs=draw.randint(1, 3),
+        racks=draw.randint(1, 2),
+        workers=2,
+        servers=draw.choice((0.0, 0.5)),
+        goal=draw.choice(("total", "slowest")),
+        whole=draw.random() < 0.5,
+        memory=draw.choice((0.01, 0.25)),
+        bucket_mb=draw.choice((None, 40.0)),
+        at_once=draw.choice((None, 2)),
+    )
+
+
+def _table(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "aggregation",
+        "table",
+        seed,
+        bits=draw.randint(2, 4),
+        shape=draw.choice(("integers", "mantissas", "random")),
+        entries=draw.choice(("ranges", "prefixes")),
+        goal=draw.choice(("sum", "max")),
+        tables=draw.randint(1, 2),
+    )
+
+
+def _shape(draw: random.Random) -> str:
+    return draw.choice(("path", "cycle", "star", "complete", "random"))
+
+
+def _weights(draw: random.Random, seed: int) -> Instance:
+    goal = draw.choice(("averaging", "chain", "process", "pairwise"))
+    return generate("gossip", "weights", seed, shape=_shape(draw), nodes=draw.randint(3, 6), degree=2, goal=goal)
+
+
+def _matchings(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "gossip",
+        "matchings",
+        seed,
+        shape=_shape(draw),
+        nodes=draw.randint(3, 6),
+        degree=2,
+        share=draw.choice((0.3, 0.6)),
+        activation=draw.choice(("independent", "single")),
+    )
+
+
+def _period(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "gossip",
+        "period",
+        seed,
+        workers=draw.randint(2, 6),
+        ratio=draw.choice((0.5, 4.0)),
+        step_size=draw.choice((None, 0.01)),
+        whole=draw.random() < 0.5,
+        shape=draw.choice((None, _shape(draw))),
+        degree=2,
+    )
+
+
+def _exchange(draw: random.Random, seed: int) -> Instance:
+    more = draw.choice(({"sends": draw.randint(0, 4)}, {"send_cost": draw.choice((0.5, 5.0))}))
+    return generate("gossip", "exchange-drift", seed, steps=draw.randint(2, 10), width=2, **more)
+
+
+def _circulant(draw: random.Random, seed: int) -> Instance:
+    nodes = draw.randint(3, 14)
+    goal = draw.choice(("gap", "averaging"))
+    return generate("gossip", "circulant", seed, nodes=nodes, degree=draw.randint(2, max(2, nodes // 2)), goal=goal)
+
+
+_DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
+    "topology": _topology,
+    "scheduling": _scheduling,
+    "codesign": _codesign,
+    "compression/sfb": _sfb,
+    "compression/timeline": _timeline,
+    "compression/levels": _levels,
+    "compression/forward": _forward,
+    "deployment/plan": _plan,
+    "deployment/partition": _partition,
+    "deployment/strategies": _strategies,
+    "aggregation/hot": _hot,
+    "aggregation/registers": _registers,
+    "aggregation/tree": _tree,
+    "aggregation/graph": _graph,
+    "aggregation/slots": _slots,
+    "aggregation/table": _table,
+    "gossip/weights": _weights,
+    "gossip/matchings": _matchings,
+    "gossip/period": _period,
+    "gossip/exchange": _exchange,
+    "gossip/circulant": _circulant,
+}
