@@ -226,17 +226,10 @@ class _Document(BaseModel):
         return cls.from_json(text, str(path))
 
     def changed(self, **fields: Any) -> Self:
-        """The same document with other fields: the one way to rebuild it.
+        """The same document with other fields, validated as when it is read: the one way to rebuild it.
 
-        It is validated as when it is read, and nothing is kept of what was calculated of the old one. Pydantic's
-        ``model_copy`` does neither: a field may then contradict those that depend on it, and what is cached stays.
-
-        Raises
-        ------
-        InstanceError, SolutionError
-            If the fields do not go together.
-        TypeError
-            If there is no such field.
+        Pydantic's ``model_copy`` validates nothing, and keeps what was calculated of the old one. TypeError if there is
+        no such field; the document's own error if they do not go together.
         """
         if unknown := sorted(set(fields) - set(type(self).model_fields)):
             raise TypeError(f"a {self.kind} has no field '{unknown[0]}'")
