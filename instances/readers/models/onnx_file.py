@@ -50,13 +50,14 @@ def read_model(path: str | Path, dims: Iterable[str] = ()) -> OnnxModel:
         raise InstanceError(f"{path}: its output does not depend on what comes into the model")
     judge = Judge(tuple(walk.stored.values()))
     nodes = [judge.trained(node) for node in walk.nodes]
-    twice, notes = tied(nodes)
+    twice, maybe = tied(nodes)
+    notes = (*walk.notes(), *judge.notes(), *maybe)
     stored = [part for part in judge.stored if part.name not in twice]
     unused = left_out(stored, walk.nodes, nodes)
     if twice:
         nodes = [renamed(node, twice) for node in nodes]
     name = model.graph.name or Path(path).stem
-    return OnnxModel(name, samples, tuple(walk.inputs), tuple(nodes), output, unused, (*walk.notes(), *notes))
+    return OnnxModel(name, samples, tuple(walk.inputs), tuple(nodes), output, unused, notes)
 
 
 def _package() -> Any:

@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from ddlopt.instances.readers.models.onnx_constants import Values, array_of
-from ddlopt.instances.readers.models.onnx_model import Node, Stored, Weight
+from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers
 from ddlopt.instances.readers.models.onnx_rules import ELEMENTWISE, NORMALISATIONS, STATE, word
 
+_SHOWN = 3
 _FAR_BELOW = -99.0
 """What a mask adds to the logits of what is not to be seen."""
 
@@ -21,6 +22,8 @@ class Judge:
 
     def __init__(self, stored: Sequence[Stored]) -> None:
         self.stored = stored
+        self.repeated: dict[str, int] = {}
+        """Numbers that an exporter repeated, by the names of what they are in."""
 
     @cached_property
     def varied(self) -> bool:
@@ -36,7 +39,7 @@ class Judge:
             name = word(node, place)
             parts = weight.parts if name else ()
             if name in ELEMENTWISE:
-                parts = tuple(part for part in parts if not self._is_made_by_rule(part))
+                parts = tuple(self._once(part) for part in parts if not self._is_made_by_rule(part))
             if parts:
                 weights[place] = Weight(weight.shape, parts)
         return replace(node, weights=weights)
@@ -63,6 +66,38 @@ class Judge:
         others = values[values != 0]
         hides = others.size < values.size and bool((others == 1).all() or (others < _FAR_BELOW).all())
         return hides or _is_of_positions(values)
+
+    def _once(self, part: Stored) -> Stored:
+        """The rows that a constant has, where an exporter repeated them.
+
+        A token that is the same for all samples, or what is looked up in a small table for each pair of positions: of
+        all vectors along some axis no more than half are distinct. No trained matrix has as many twice.
+        """
+        found = array_of(part.proto) if _is_matrix(part) and self.varied else None
+        if found is None:
+            return part
+        shapes = [_distinct(found, axis) for axis, size in enumerate(part.shape) if size > 1]
+        shape = min(shapes, key=numbers)
+        if 2 * numbers(shape) > numbers(part.shape):
+            return part
+        self.repeated[part.name] = numbers(part.shape) - numbers(shape)
+        return replace(part, shape=shape)
+
+    def notes(self) -> Iterator[str]:
+        """What was counted otherwise than it is stored."""
+        if self.repeated:
+            some = ", ".join(f"'{name}'" for name in list(self.repeated)[:_SHOWN])
+            more = ", …" if len(self.repeated) > _SHOWN else ""
+            yield (
+                f"rows counted once that an exporter repeated: {sum(self.repeated.values())} numbers in "
+                f"{len(self.repeated)} constants ({some}{more})"
+            )
+
+
+def _distinct(values: Values, axis: int) -> Shape:
+    """How many vectors along an axis are distinct, and how long they are."""
+    rows = np.ascontiguousarray(np.moveaxis(values, axis, -1)).reshape(-1, values.shape[axis])
+    return len({row.tobytes() for row in rows}), values.shape[axis]
 
 
 def _is_of_positions(values: Values) -> bool:

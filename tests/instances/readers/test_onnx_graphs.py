@@ -144,6 +144,27 @@ def test_other_constants_that_are_added_are_parameters(trained, tmp_path):
     assert told_of(read) == ""
 
 
+def test_rows_that_an_exporter_repeated_are_counted_once(tmp_path):
+    """A token for each sample, and a bias for each pair of positions that was looked up by their distance."""
+    distances = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    nodes = [
+        node("Concat", ["tokens", "x"], ["all"], axis=1),
+        node("MatMul", ["all", "w"], ["h"]),
+        node("Transpose", ["h"], ["turned"], perm=[0, 2, 1]),
+        node("MatMul", ["h", "turned"], ["logits"]),
+        node("Add", ["logits", "biases"], ["y"]),
+    ]
+    stored = weights(tokens=np.tile(drawn(1, 1, 6), (3, 1, 1)), w=drawn(6, 4), biases=drawn(5, 3)[distances].T.copy())
+    read = read_model(written(tmp_path, model(nodes, stored, (3, 4, 6))))
+    assert [each.layer.tensors for each in layers_of(read) if each.layer.tensors] == [
+        (("token", (1, 6)),),
+        (("weight", (4, 6)),),
+        (("shift", (5, 3)),),
+    ]
+    told = "; rows counted once that an exporter repeated: 72 numbers in 2 constants ('tokens', 'biases')"
+    assert told_of(read) == told
+
+
 def test_frequencies_of_positions_are_no_parameters(tmp_path):
     """As of rotary embeddings: each with each position, whether these come in or are calculated."""
     for more, first in (([("p", INT64, [5, 1])], "p"), ([], "range")):
