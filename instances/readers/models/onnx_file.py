@@ -44,9 +44,8 @@ def read_model(path: str | Path, dims: Iterable[str] = ()) -> OnnxModel:
     _refuse_endless(model, Path(path))
     samples = _set_sizes(model.graph, _sizes(dims), Path(path))
     walk = Walk(onnx, model, Path(path))
-    outputs = walk.all()
-    output = next((each for each in outputs if each is not None), -1)
-    if output < 0:
+    outputs = tuple(dict.fromkeys(walk.all()))
+    if not outputs:
         raise InstanceError(f"{path}: its output does not depend on what comes into the model")
     judge = Judge(tuple(walk.stored.values()))
     nodes = [judge.trained(node) for node in walk.nodes]
@@ -57,7 +56,7 @@ def read_model(path: str | Path, dims: Iterable[str] = ()) -> OnnxModel:
     if twice:
         nodes = [renamed(node, twice) for node in nodes]
     name = model.graph.name or Path(path).stem
-    return OnnxModel(name, samples, tuple(walk.inputs), tuple(nodes), output, unused, notes)
+    return OnnxModel(name, samples, tuple(walk.inputs), tuple(nodes), outputs, unused, notes)
 
 
 def _package() -> Any:

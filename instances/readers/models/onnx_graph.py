@@ -72,11 +72,11 @@ class Walk:
             self.scope.tensors[entry.name] = Tensor(entry.type, -1 - place, whole=whole)
         self.inputs = [(entry.name, self.scope.tensors[entry.name].shape or ()) for entry in entering]
 
-    def all(self) -> list[int | None]:
-        """Take all nodes; those that give the outputs."""
+    def all(self) -> list[int]:
+        """Take all nodes; those that give what goes out."""
         self._take(self.model.graph, self.scope)
         found = [self.scope.tensors.get(each.name) for each in self.model.graph.output]
-        return [None if each is None or each.maker is None or each.maker < 0 else each.maker for each in found]
+        return [each.maker for each in found if each is not None and each.maker is not None and each.maker >= 0]
 
     def notes(self) -> Iterator[str]:
         """What was decided."""

@@ -95,8 +95,8 @@ class OnnxModel:
         What comes in: names and shapes.
     nodes : tuple of Node
         Each after those that it reads.
-    output : int
-        The node that gives the first output.
+    outputs : tuple of int
+        The nodes that give what goes out, in order and each once.
     left_out : tuple of Stored
         Numbers of the file that are weights of no node.
     notes : tuple of str
@@ -107,7 +107,7 @@ class OnnxModel:
     samples: int
     inputs: tuple[tuple[str, Shape], ...]
     nodes: tuple[Node, ...]
-    output: int
+    outputs: tuple[int, ...]
     left_out: tuple[Stored, ...] = ()
     notes: tuple[str, ...] = ()
 

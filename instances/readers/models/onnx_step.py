@@ -39,21 +39,29 @@ def step_of(model: OnnxModel) -> Step:
         If nothing is left between what comes in and what goes out.
     """
     layers = layers_of(model)
-    last = model.output
-    while last >= 0 and layers[last].kind in _OF_LOSS and not layers[last].layer.tensors:
-        last = layers[last].reads[0]
-    if last < 0:
+    ends = dict.fromkeys(_before_loss(layers, place) for place in model.outputs)
+    lasts = [place for place in ends if place >= 0]
+    if not lasts:
         raise InstanceError(f"model '{model.name}' does nothing but reshape")
-    used = sorted(_used(layers, last))
+    used = sorted(_used(layers, lasts))
     wiring = _Wiring(model, layers, used)
     for place in used:
         wiring.record(place)
-    return wiring.tape.loss(wiring.place[last], wiring.tape.data("labels", 1))
+    tape, sources = wiring.tape, list(dict.fromkeys(wiring.place[last] for last in lasts))
+    whole = sources[0] if len(sources) == 1 else tape.concatenation("outputs", sources)
+    return tape.loss(whole, tape.data("labels", 1))
 
 
-def _used(layers: Sequence[OnnxLayer], last: int) -> set[int]:
-    """Nodes that the output depends on."""
-    found, left = set[int](), [last]
+def _before_loss(layers: Sequence[OnnxLayer], place: int) -> int:
+    """What an output is made of, without what belongs to the loss."""
+    while place >= 0 and layers[place].kind in _OF_LOSS and not layers[place].layer.tensors:
+        place = layers[place].reads[0]
+    return place
+
+
+def _used(layers: Sequence[OnnxLayer], lasts: Sequence[int]) -> set[int]:
+    """Nodes that these depend on."""
+    found, left = set[int](), list(lasts)
     while left:
         place = left.pop()
         if place >= 0 and place not in found:

@@ -30,6 +30,11 @@ class Judge:
         """Whether the file has numbers in its matrices, and not the same one all over."""
         return any(_is_matrix(part) and not _is_uniform(array_of(part.proto)) for part in self.stored)
 
+    @cached_property
+    def by_name(self) -> bool:
+        """Whether the file has matrices among what it stores by name."""
+        return any(_is_matrix(part) and not part.inline for part in self.stored)
+
     def trained(self, node: Node) -> Node:
         """A node with those of its weights alone that training changes."""
         if node.kind in NORMALISATIONS and self._does_nothing(node):
@@ -55,11 +60,14 @@ class Judge:
 
         A mask has nothing but 0 and 1, or nothing but 0 and very low numbers; one that hides nothing is the same all
         over, where the file's other matrices are not. A table of sines and cosines has nothing but 0 and 1 for the
-        first position, and numbers between -1 and 1 for the others. No trained matrix looks like that.
+        first position, and numbers between -1 and 1 for the others. No trained matrix looks like that. What stands
+        between operators in a file that has its weights by name was calculated while it was exported.
         """
         found = array_of(part.proto) if _is_matrix(part) else None
         if found is None or found.dtype.kind not in "fV":
             return False
+        if part.inline and self.by_name:
+            return True
         values = np.squeeze(found.astype(np.float32))
         if _is_uniform(values):
             return self.varied

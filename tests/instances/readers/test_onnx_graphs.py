@@ -104,6 +104,21 @@ def test_a_weight_of_which_a_layer_uses_a_part_is_whole_everywhere(tmp_path):
     assert [(piece.columns, piece.everywhere) for piece in graph_of_model(read).pieces] == [(1, True)]
 
 
+def test_all_outputs_are_trained_for(tmp_path):
+    """Detectors give classes and boxes; what only one of them depends on has gradients too."""
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("MatMul", ["h", "v"], ["y"]),
+        node("MatMul", ["h", "u"], ["z"]),
+        node("Softmax", ["z"], ["p"]),
+    ]
+    content = model(nodes, weights(w=drawn(6, 8), v=drawn(8, 3), u=drawn(8, 5)), (2, 6))
+    content.graph.output.append(helper.make_tensor_value_info("p", FLOAT, None))
+    step = step_of(read_model(written(tmp_path, content)))
+    assert sum(each.gradient for each in step) == 48 + 24 + 40
+    assert [each.numbers for each in step if each.name == "outputs/forward"] == [3 + 5]
+
+
 def test_which_branch_runs_is_told(tmp_path):
     told = convert(written(tmp_path, branches(None, 2, 8)), "onnx").source
     assert "of 1 x If that depend on data ('h') the branch with more weights is the one that runs" in told
@@ -163,6 +178,15 @@ def test_rows_that_an_exporter_repeated_are_counted_once(tmp_path):
     ]
     told = "; rows counted once that an exporter repeated: 72 numbers in 2 constants ('tokens', 'biases')"
     assert told_of(read) == told
+
+
+def test_tables_that_were_calculated_while_exporting_are_no_parameters(tmp_path):
+    """Boxes of a detector, say, between operators, where all weights are stored by name."""
+    nodes = [node("MatMul", ["x", "w"], ["h"]), constant("boxes", drawn(5, 8)), node("Mul", ["h", "boxes"], ["y"])]
+    for stored in (weights(w=drawn(6, 8)), ()):
+        more = [] if stored else [constant("w", drawn(6, 8))]
+        read = read_model(written(tmp_path, model([*more, *nodes], stored, (2, 5, 6))))
+        assert sum(each.layer.parameters for each in layers_of(read)) == 48 + (0 if stored else 40)
 
 
 def test_frequencies_of_positions_are_no_parameters(tmp_path):
