@@ -21,6 +21,12 @@ leave out for a limit must not be let pass by the check. Absolute where a limit 
 BOUND_MARGIN = 1e-9
 """By which a calculated bound is weakened: its sums run over all of an instance, through many steps of arithmetic."""
 
+RANGE_MARGIN = 1e-5
+"""By which a figure that is known to be achievable is raised where it limits a variable.
+
+Ten times ``SOLVER_TOL``: a range as narrow as a tolerance is empty to presolve, and what is there is not found.
+"""
+
 IMPROVEMENT_TOL = 1e-9
 """By which a solution must be better to replace another; without it searches circle among equals."""
 

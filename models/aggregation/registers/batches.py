@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.aggregation.registers.instance import RegisterInstance
+from ddlopt.models.units import unit_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Merged:
     weights: npt.NDArray[np.float64]
     floors: npt.NDArray[np.int64]
     constant: float
+
+    @property
+    def unit(self) -> float:
+        """Weight in which formulations count, a power of two near the largest of those that matter."""
+        return unit_of(float(self.weights.max(initial=0.0)), parts=1)
 
     @property
     def floor(self) -> float:

@@ -19,6 +19,7 @@ from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, sch
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.types import HASTY
+from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Pattern = tuple[tuple[int, int], ...]
@@ -192,9 +193,10 @@ class Configurations:
     ``fill[i, m]`` : objective ``utility``
         Progress of job i within piece m of its utility, in slots at its fastest width.
     ``smallest`` : objective ``max_min``
-        The smallest part.
+        The smallest part, in units.
     ``objective``
-        Total utility less the price of energy, or the smallest part, to be maximised.
+        Total utility less the price of energy, or the smallest part, in units of
+        :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
     References
     ----------
@@ -226,7 +228,7 @@ class Configurations:
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
         """Fill ``block``."""
-        plan = PatternPlan.of(instance)
+        plan, unit = PatternPlan.of(instance), objective_unit(instance)
         patterns = self._patterns(plan)
         uses = [(k, p) for k, here in enumerate(patterns) for p in range(len(here))]
         block.USES = pyo.Set(dimen=2, initialize=uses, doc="(interval, pattern)")
@@ -249,8 +251,8 @@ class Configurations:
             for job, gain in plan.gains(patterns[k][p]):
                 done[job].append((gain, block.times[k, p]))
             if plan.worker_price:
-                terms.append((-plan.price(patterns[k][p]), block.times[k, p]))
-        terms += _add_smallest(block, plan, done) if instance.objective == "max_min" else []
+                terms.append((-plan.price(patterns[k][p]) / unit, block.times[k, p]))
+        terms += _add_smallest(block, plan, done, unit) if instance.objective == "max_min" else []
         terms += _add_utilities(block, instance, plan, done) if instance.objective == "utility" else []
         block.objective = pyo.Expression(expr=linear(terms))
 
@@ -295,8 +297,8 @@ class Configurations:
         return schedule_of_patterns(instance, plan, counts)
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
-        """The instance's objective itself."""
-        return value
+        """The instance's objective."""
+        return value * objective_unit(instance)
 
 
 def pieces_of(instance: SchedulingInstance, c: Choices) -> Pieces:
@@ -325,15 +327,20 @@ def _add_utilities(
         filled = [(-1.0, b.fill[i, m]) for m in range(len(pieces[i].lengths))]
         return linear([*done[i], *filled]) >= 0 if filled else pyo.Constraint.Skip
 
-    return [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted, block.fill[i, m]) for i, m in index]
+    unit = objective_unit(instance)
+    return [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted / unit, block.fill[i, m]) for i, m in index]
 
 
-def _add_smallest(block: pyo.Block, plan: PatternPlan, done: Mapping[int, Terms]) -> Terms:
-    block.smallest = pyo.Var(bounds=(0, 1), doc="smallest part done")
+def _add_smallest(block: pyo.Block, plan: PatternPlan, done: Mapping[int, Terms], unit: float) -> Terms:
+    top = min(1.0, *(c.reach / c.wanted for c in plan.jobs))
+    block.smallest = pyo.Var(bounds=(0, top / unit), doc="smallest part done, in units")
 
     @block.Constraint([c.job for c in plan.jobs], doc="no job has done a smaller part")
     def part_is_no_smaller(b: Any, i: int) -> Any:
-        return linear([*done[i], (-plan.jobs[i].wanted, b.smallest)]) >= 0
+        # More than the least of the jobs can come to is of no use to any.
+        wanted = plan.jobs[i].wanted
+        parts = [(min(gain, wanted * top) / (wanted * unit), x) for gain, x in done[i]]
+        return linear([*parts, (-1.0, b.smallest)]) >= 0
 
     return [(1.0, block.smallest)]
 
@@ -346,7 +353,8 @@ def _start_progress(
         for job, gain in plan.gains(patterns[k][p]) if variable.value else ():
             done[job] += gain * variable.value
     if instance.objective == "max_min":
-        block.smallest.set_value(min(1.0, *(d / c.wanted for c, d in zip(plan.jobs, done, strict=True))))
+        parts = (d / c.wanted for c, d in zip(plan.jobs, done, strict=True))
+        block.smallest.set_value(min(block.smallest.ub, *(part / objective_unit(instance) for part in parts)))
         return
     for c, progress in zip(plan.jobs, done, strict=True):
         for m, filled in enumerate(pieces_of(instance, c).filled(progress / c.wanted).tolist()):

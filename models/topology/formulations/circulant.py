@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
@@ -37,21 +38,22 @@ class CirculantDesign:
         & \textstyle\sum_p \alpha_{k,p} = \lambda && k \text{ a reduction} \\
         & \textstyle\sum_u f_{u,g} \le w_g && g \in \Gamma \setminus 0 \\
         & \textstyle\sum_g w_g \le d, \quad w_g \in \{0, 1, \dots\} \\
-        & \lambda \le d / H .
+        & \lambda \le d\, U / H .
 
-    H is the least bytes times hops: an abelian group has few sums of h generators (``abelian_level_sizes``), which far
-    outdoes what the rest of the relaxation knows. Duplex optics have :math:`w_g = w_{-g}`, and inside a subgroup of odd
-    order m links use at most d (m-1)/m interfaces of a server, because a plane is a matching; n odd leaves d - 1.
+    Bytes are measured in U, what a server sends divided by its d links. H is the least bytes times hops: an abelian
+    group has few sums of h generators (``abelian_level_sizes``), which far outdoes what the rest of the relaxation
+    knows. Duplex optics have :math:`w_g = w_{-g}`, and inside a subgroup of odd order m links use at most d (m-1)/m
+    interfaces of a server, because a plane is a matching; n odd leaves d - 1.
 
-    *Symmetry.* An automorphism of the group that preserves :math:`\tau` and the reductions maps designs to designs of
-    equal load. Order their orbits on the generators, with a leader in each. In some optimal design the first orbit that
-    is used has no generator with more links than its leader, so :math:`w_g \le w_{l_i} + d \sum_{j<i} w_{l_j}` for g
-    in orbit i.
+    *Symmetry* (``led``). An automorphism of the group that preserves :math:`\tau` and the reductions maps designs to
+    designs of equal load. Order their orbits on the generators, with a leader in each. In some optimal design the first
+    orbit that is used has no generator with more links than its leader, so :math:`w_g \le w_{l_i} + d \sum_{j<i}
+    w_{l_j}` for g in orbit i.
 
     ==================== ===========================================================================
     symbol               component
     ==================== ===========================================================================
-    :math:`\lambda`      ``throughput``, in units of d / H
+    :math:`\lambda`      ``throughput``, in units of 1 / U
     :math:`w_g`          ``links[g]``, g = min(g, -g) for duplex optics
     :math:`f_{u,g}`      ``flow[u, g]``, fraction of a link
     :math:`\alpha_{k,p}` ``share[k, p]``, scaled by the throughput
@@ -63,6 +65,8 @@ class CirculantDesign:
         Orders of the cyclic factors of the group, e.g. ``(4, 4)`` for a torus; ``(n,)``, circulants, if None.
     ring_capable : bool
         Use only links whose generator is a ring through all servers (those prime to n), as TopoOpt's rings do.
+    led : bool
+        Whether to break the symmetry of generators that the traffic does not tell apart.
 
     Ports
     -----
@@ -71,7 +75,11 @@ class CirculantDesign:
     ``flow[u, g]``, ``share[k, p]``
         f and α, scaled by the throughput.
     ``throughput``, ``objective``
-        Least load :attr:`Collapse.least_load_bytes` over the load of the busiest link, to be maximised.
+        U over the load of the busiest link, to be maximised.
+
+    What a host must not couple to
+    ------------------------------
+    With ``led``, which of the generators that traffic does not tell apart have links, as prices of its own may.
 
     References
     ----------
@@ -82,6 +90,7 @@ class CirculantDesign:
 
     invariants: tuple[int, ...] | None = None
     ring_capable: bool = False
+    led: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
 
@@ -127,7 +136,7 @@ class CirculantDesign:
             If the instance does not look the same from every server.
         """
         this = self.collapsed(instance)
-        group, unit, most = this.group, this.least_load_bytes, instance.most_links_of_a_pair
+        group, unit, most = this.group, unit_bytes(instance), instance.most_links_of_a_pair
         class_of = {g: c.generator for c in this.classes for g in c.directions}
         used = {c.generator: c.interfaces for c in this.classes}
         starts = range(group.order) if instance.host_forwarding else (0,)
@@ -152,7 +161,10 @@ class CirculantDesign:
         # No simple path has more than n - 1 hops; without a lower bound sending nothing would pass for a design.
         total = float(this.offset_bytes.sum()) + sum(reduction.hop_bytes for reduction in this.reductions)
         least = unit / (total * (group.order - 1))
-        block.throughput = pyo.Var(bounds=(least, 1), doc="least load over load of the busiest link")
+        block.throughput = pyo.Var(
+            bounds=(least * (1 - BOUND_MARGIN), unit / this.least_load_bytes * (1 + BOUND_MARGIN)),
+            doc="load of links that a server uses evenly over that of the busiest",
+        )
         block.links = pyo.Var(
             block.GENERATORS, domain=pyo.NonNegativeIntegers, bounds=(0, most), doc="links of a server"
         )
@@ -184,6 +196,9 @@ class CirculantDesign:
         def planes_are_matchings(b: pyo.Block, i: int) -> pyo.Expression:
             return sum(used[g] * b.links[g] for g in odd[i][1]) <= odd[i][0]
 
+        block.objective = pyo.Expression(expr=block.throughput)
+        if not self.led:
+            return
         leaders = _leaders(this)
         block.FOLLOWERS = pyo.Set(initialize=[g for g in sorted(used) if leaders[g][-1] != g], doc="not first in orbit")
 
@@ -191,8 +206,6 @@ class CirculantDesign:
         def leader_comes_first(b: pyo.Block, g: int) -> pyo.Expression:
             *earlier, leader = leaders[g]
             return b.links[g] <= b.links[leader] + most * sum(b.links[other] for other in earlier)
-
-        block.objective = pyo.Expression(expr=block.throughput)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Set ``links`` if the design's links look the same from every server; flows are left to the solver."""
@@ -203,7 +216,7 @@ class CirculantDesign:
             return
         for image in this.class_symmetries:
             links = {int(image[g]): c for g, c in seen.items()}
-            if _led_by_leaders(this, links, instance.most_links_of_a_pair):
+            if not self.led or _led_by_leaders(this, links, instance.most_links_of_a_pair):
                 for g in block.GENERATORS:
                     block.links[g].set_value(links.get(g, 0))
                 return
@@ -226,7 +239,7 @@ class CirculantDesign:
             links[g] = round(value)
             if abs(value - links[g]) > INTEGRALITY_TOL:
                 raise SolverError(f"links[{g}] = {value:.9f} is not an integer; solve to integrality")
-        scale = this.least_load_bytes / throughput
+        scale = unit_bytes(instance) / throughput
         flow = {arc: scale * pyo.value(block.flow[arc]) for arc in block.ARCS}
         shares = [
             {p: share / throughput for p in reduction.generators if (share := pyo.value(block.share[k, p])) > 0}
@@ -236,7 +249,7 @@ class CirculantDesign:
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Iteration time in seconds at a throughput."""
-        return float(instance.iteration_time_s(self.collapsed(instance).least_load_bytes / value))
+        return float(instance.iteration_time_s(unit_bytes(instance) / value))
 
 
 @lru_cache(maxsize=8)

@@ -36,7 +36,7 @@ class FixedLinks:
         \sum_s f^s_{ij} \le m_{ij}, \quad
         \sum_u f^s_{uv} - \sum_w f^s_{vw} = \lambda T_{sv} + \sum_k c_k \sum_{r:\ v = \mathrm{succ}_r(s)} \beta_{kr},
 
-    with bytes measured in a unit U, so that the busiest link carries U / λ bytes. Only links that are there have flows,
+    with bytes measured in U, those of the busiest server over its d links. Only links that are there have flows,
     about n² d of them; it polishes what heuristics find for a few dozen servers.
 
     Parameters
@@ -63,7 +63,7 @@ class FixedLinks:
     ``ring_share[k, r]`` : unless rings are ``relaxed``
         Part of group k's gradient on its r-th candidate ring, times λ.
     ``throughput`` : with a fixed demand
-        λ.
+        λ = U / z.
     ``group_units[k]``, ``traffic_units[s, t]`` : with an open demand
         As in ``RingsAndRoutes``; λ is 1 then.
     ``congestion`` : with an open demand

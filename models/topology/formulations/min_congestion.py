@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions, read_links
+from ddlopt.models.topology.formulations.rows.throughput import refuses_achievable
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.metric_cuts import LinkCut
 from ddlopt.models.topology.solution import TopologyDesign
@@ -80,8 +81,8 @@ class MinCongestion:
     unlaid_links : bool
         Whether rows of links not laid have :math:`\underline z`; without, :math:`g_{ijc} \le z`. They take nodes off
         small trees, but the denser relaxations are slower, and the optimum of ``danoint`` is found later.
-    numbering : bool
-        Whether to break the symmetry of interchangeable servers; not inside a model that tells them apart.
+    numbering, ordered_planes : bool
+        Whether to break the symmetry of interchangeable servers, and of planes.
     proven_bytes : float, optional
         A congestion that is known to be a lower bound. Default: the best combinatorial one.
     achievable_bytes : float, optional
@@ -105,6 +106,11 @@ class MinCongestion:
     ``congestion``, ``objective``
         z in units.
 
+    What a host must not couple to
+    ------------------------------
+    With ``numbering``, which of the servers that traffic does not tell apart have links, as prices of its own may; with
+    ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs that are worse.
+
     References
     ----------
     R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation for wavelength-routed optical
@@ -117,6 +123,7 @@ class MinCongestion:
     hops: Hops = "between"
     unlaid_links: bool = False
     numbering: bool = True
+    ordered_planes: bool = True
     proven_bytes: float | None = None
     achievable_bytes: float | None = None
     cuts: tuple[LinkCut, ...] = ()
@@ -127,10 +134,7 @@ class MinCongestion:
         """All-reduce groups; a congestion said to be achievable that is proven not to be."""
         if instance.allreduce_groups:
             return "it routes given traffic and chooses no rings for all-reduce groups; use rings-and-routes"
-        proven = self._proven_bytes(instance)
-        if self.achievable_bytes is not None and self.achievable_bytes < proven:
-            return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {proven:g}"
-        return None
+        return refuses_achievable(self.achievable_bytes, lambda: self._proven_bytes(instance))
 
     def scope(self, instance: TopologyInstance) -> str | None:
         """All designs."""
@@ -148,8 +152,8 @@ class MinCongestion:
         lowest = self._proven_bytes(instance) / unit
         highest = min(self.achievable_bytes or inf, float(instance.traffic_bytes.sum())) / unit
         # A margin on both sides: figures that come from solvers are right up to their tolerance.
-        lowest, highest = lowest * (1 - BOUND_MARGIN), highest * (1 + BOUND_MARGIN)
-        add_links(block, instance)
+        lowest, highest = lowest * (1 - BOUND_MARGIN), highest * (1 + RANGE_MARGIN)
+        add_links(block, instance, self.ordered_planes)
         block.congestion = pyo.Var(bounds=(lowest, highest), doc="bytes on the busiest link, in units")
         block.objective = pyo.Expression(expr=block.congestion)
         if instance.host_forwarding:
@@ -177,7 +181,8 @@ class MinCongestion:
             block.link[i, j, c].set_value(int(laid.get((i, j), 0) >= c))
         if instance.optics == "duplex":
             planes = [{(min(number[i], number[j]), max(number[i], number[j])) for i, j in p} for p in solution.planes]
-            planes.sort(key=lambda plane: -max((j for i, j in plane if i == 0), default=0))
+            if self.ordered_planes:
+                planes.sort(key=lambda plane: -max((j for i, j in plane if i == 0), default=0))
             for p, i, j in block.mate:
                 block.mate[p, i, j].set_value(int(p < len(planes) and (i, j) in planes[p]))
 

@@ -34,8 +34,8 @@ class MinVolume:
     ----------
     hops : {"moore", "between"}
         As in ``MinCongestion``.
-    numbering : bool
-        As in ``MinCongestion``; not inside a model that tells servers apart.
+    numbering, ordered_planes : bool
+        As in ``MinCongestion``.
 
     Ports
     -----
@@ -48,6 +48,10 @@ class MinVolume:
     ``congestion``, ``objective``
         A lower bound on that of the links, in units.
 
+    What a host must not couple to
+    ------------------------------
+    As in ``MinCongestion``.
+
     Notes
     -----
     It describes links, not a design, so that it is a source of bounds and no :class:`Formulation`.
@@ -55,6 +59,7 @@ class MinVolume:
 
     hops: Literal["moore", "between"] = "between"
     numbering: bool = True
+    ordered_planes: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -68,7 +73,7 @@ class MinVolume:
         """Fill ``block`` with links, distances and what servers forward."""
         unit, degree = unit_bytes(instance), instance.degree
         traffic, own = instance.traffic_bytes / unit, instance.node_bytes.max(axis=0) / unit
-        add_links(block, instance)
+        add_links(block, instance, self.ordered_planes)
         lowest = max(congestion_bounds(instance).values()) / unit
         block.congestion = pyo.Var(
             bounds=(lowest * (1 - BOUND_MARGIN), None), doc="bytes on the busiest link at least, in units"

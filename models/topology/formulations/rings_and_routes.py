@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import OptionError, SolverError
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
 from ddlopt.models.topology.formulations.rows.levels import add_levels, add_servers_between
 from ddlopt.models.topology.formulations.rows.link_choice import add_degrees
@@ -19,7 +19,9 @@ from ddlopt.models.topology.formulations.rows.throughput import (
     add_flows,
     all_bytes,
     orders_of,
+    proven_bytes,
     read_design,
+    refuses_achievable,
     refuses_faint_traffic,
     refuses_rings,
     unit_bytes,
@@ -32,8 +34,9 @@ from ddlopt.models.topology.solution import TopologyDesign
 class RingsAndRoutes:
     r"""Which links to lay, which rings all-reduce over, and how to route, so that an iteration is shortest.
 
-    Let :math:`z` be the bytes per link on the busiest link, U a combinatorial lower bound on it, and
-    :math:`\lambda = U / z \le 1` the *throughput*. All bytes are measured in U. Links :math:`x_{ij}` are integer; the
+    Let :math:`z` be the bytes per link on the busiest link, U those of the busiest server divided by its d links, and
+    :math:`\lambda = U / z \le U / \underline z \le 1` the *throughput*, with the best combinatorial lower bound
+    :math:`\underline z` on z. All bytes are measured in U. Links :math:`x_{ij}` are integer; the
     flows :math:`f^s_{ij}` (aggregated by source) and the ring shares :math:`\beta_{kr}` are scaled by λ:
 
     .. math::
@@ -95,8 +98,7 @@ class RingsAndRoutes:
         A congestion z that some solution in scope is known to have; worse ones are excluded. Default: all bytes.
     demand : {"fixed", "open"}
         ``open``: a host model decides what is sent, through the ports ``group_units`` and ``traffic_units``; the
-        instance only says which groups and pairs there may be, and the most bytes of each. Then U is a scale and no
-        bound, so that λ may exceed 1 and z / U be less;
+        instance only says which groups and pairs there may be, and the most bytes of each. Then λ may exceed 1;
         constants in the strengthenings become the most that is sent, with :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`
         for traffic as for hops, and :math:`n^1_{st} \le \bar\lambda x_{st}`. ``read`` takes the instance of what is
         sent.
@@ -174,9 +176,11 @@ class RingsAndRoutes:
         """Rings that do not fit the groups; a congestion said to be achievable that cannot be."""
         if self.demand == "open":
             return refuses_rings(instance, self.rings)
-        if self.achievable_bytes is not None and self.achievable_bytes < unit_bytes(instance):
-            return f"achievable_bytes is {self.achievable_bytes:g}, but no design gets below {unit_bytes(instance):g}"
-        return refuses_rings(instance, self.rings) or refuses_faint_traffic(instance)
+        return (
+            refuses_rings(instance, self.rings)
+            or refuses_faint_traffic(instance)
+            or refuses_achievable(self.achievable_bytes, lambda: proven_bytes(instance))
+        )
 
     def scope(self, instance: TopologyInstance) -> str | None:
         """What of all rings is searched; groups of at most 3 members have no others than the generators'."""
@@ -188,26 +192,25 @@ class RingsAndRoutes:
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
         """Fill ``block`` with links, rings, routes and strengthenings."""
         unit, is_open = self.unit_bytes(instance), self.demand == "open"
-        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit * (1 + BOUND_MARGIN)
-        most_rate = 1.0 if not is_open else unit / self.least_bytes if self.least_bytes else None
+        worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit * (1 + RANGE_MARGIN)
+        least = (self.least_bytes or 0.0) / unit if is_open else proven_bytes(instance) / unit * (1 - BOUND_MARGIN)
+        most_rate = 1 / least if least else None
         orders = orders_of(instance, self.rings)
         _add_links(block, instance)
         if self.form == "throughput":
             block.throughput = pyo.Var(
-                bounds=(1 / worst if is_open else min(1.0, 1 / worst), most_rate),
-                doc="combinatorial bound over busiest link's load",
+                bounds=(1 / worst, most_rate), doc="what links of the busiest server carry over busiest link's load"
             )
             block.objective = pyo.Expression(expr=-block.throughput)
             rate: Any = block.throughput
         else:
-            least = (self.least_bytes or 0.0) / unit if is_open else 1.0
-            block.congestion = pyo.Var(bounds=(least, worst), doc="busiest link's load over its combinatorial bound")
+            block.congestion = pyo.Var(bounds=(least, worst), doc="busiest link's load, in units")
             block.objective = pyo.Expression(expr=block.congestion)
             rate = most_rate = 1.0
         if is_open:
             add_open_demand(block, instance, orders, unit, most_rate)
         else:
-            add_demand(block, instance, orders, rate)
+            add_demand(block, instance, orders, rate, most_rate)
         pairs = list(itertools.permutations(range(instance.servers), 2))
         if instance.host_forwarding:
             add_flows(block, pairs)

@@ -11,7 +11,8 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.contracts import Sense
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.errors import SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, ROUNDING
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.formulations.rows.throughput import refuses_faint_traffic
 from ddlopt.models.topology.instance import TopologyInstance
@@ -89,8 +90,11 @@ class MaxMinCircuits:
         block.SERVERS = pyo.RangeSet(0, n - 1, doc="servers")
         block.PAIRS = pyo.Set(dimen=2, initialize=pairs, doc="pairs with something to send")
         block.circuit = pyo.Var(block.SWITCHES, block.SERVERS, block.SERVERS, domain=pyo.Binary, doc="i to j by c")
+        # All that a server sends over one circuit takes longer than any design: without a lower bound links that leave
+        # a pair without circuits would pass for a design of throughput 0.
+        least = _unit_bytes(instance) / float(instance.traffic_bytes.max()) * (1 - BOUND_MARGIN)
         block.throughput = pyo.Var(
-            bounds=(0, float(d)), doc="units of time in which the slowest pair is done, inverted"
+            bounds=(min(least, float(d)), float(d)), doc="units of time in which the slowest pair is done, inverted"
         )
 
         @block.Constraint(block.SWITCHES, block.SERVERS, doc="every server transmits once in each switch")
@@ -111,13 +115,25 @@ class MaxMinCircuits:
         """Leave everything to the solver."""
 
     def read(self, block: pyo.Block, instance: TopologyInstance) -> TopologyDesign:
-        """The design of direct links."""
+        """The design of direct links.
+
+        Raises
+        ------
+        SolverError
+            If a circuit is set in part, or a pair with something to send has none.
+        """
+        for key, variable in block.circuit.items():
+            if abs(pyo.value(variable) - round(pyo.value(variable))) > INTEGRALITY_TOL:
+                raise SolverError(f"circuit[{key}] = {pyo.value(variable):.6g} is not integral; solve to integrality")
         links = {
             (i, j): sum(round(pyo.value(block.circuit[c, i, j])) for c in block.SWITCHES)
             for i in block.SERVERS
             for j in block.SERVERS
             if i != j
         }
+        for i, j in block.PAIRS:
+            if not links[i, j]:
+                raise SolverError(f"'{instance.name}': server {i} has no circuit to {j}; the values describe no design")
         direct = {(i, j): [((i, j), 1.0)] for i, j in block.PAIRS}
         return assemble(instance, links, [], direct)
 

@@ -7,6 +7,7 @@ from volume import for_each, some
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import AllReduceGroup, TopologyDesign, evaluate
 from ddlopt.models.topology.formulations.circulant import CirculantDesign
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.models.topology.permutations import coset
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
@@ -259,7 +260,7 @@ def test_the_block_serves_a_host_model():
     model.network = pyo.Block()
     formulation = CirculantDesign()
     formulation.build(model.network, instance)
-    unit = formulation.collapsed(instance).least_load_bytes
+    unit = unit_bytes(instance)
     model.fast_enough = pyo.Constraint(expr=10 * model.network.throughput >= unit)
     model.objective = pyo.Objective(expr=sum(model.network.links[g] for g in model.network.GENERATORS))
     outcome = HIGHS.solve(model, Limits())

@@ -62,7 +62,13 @@ class CountPlacement:
     ``cost[t]``
         z, packets or pairs of the batches of :func:`~ddlopt.models.aggregation.registers.batches.merged`.
     ``objective``
-        Packets or weighted pairs, with what the batches left out take; to be minimised.
+        Weighted packets or pairs, with what the batches left out take, in units of :attr:`.Merged.unit`; to be
+        minimised.
+
+    What a host must not couple to
+    ------------------------------
+    With ``symmetry``, which of equal arrays is which. Always which of twins is in an array, and the room of arrays:
+    parameters in no batch take some, and are placed in the end.
 
     References
     ----------
@@ -142,8 +148,8 @@ class CountPlacement:
         return Placement(instance=instance.name, arrays=tuple(arrays))
 
     def objective_value(self, instance: RegisterInstance, value: float) -> float:
-        """As it is."""
-        return value
+        """In the weights of the instance."""
+        return value * merged(instance).unit
 
 
 def twins_of(instance: RegisterInstance, batches: Merged) -> list[Twins]:
@@ -223,8 +229,8 @@ def _add_costs(
         bounds=lambda _, t: (floors[t], None),
         doc="packets or pairs of the batch",
     )
-    terms = list(zip(batches.weights.tolist(), block.cost.values(), strict=True))
-    block.objective = pyo.Expression(expr=linear(terms, batches.constant))
+    terms = list(zip((batches.weights / batches.unit).tolist(), block.cost.values(), strict=True))
+    block.objective = pyo.Expression(expr=linear(terms, batches.constant / batches.unit))
 
     count = {(t, r): total(block.held[g, r] for g in counts[t]) for t in block.BATCHES for r in block.ARRAYS}
     if instance.goal == "packets":

@@ -12,6 +12,7 @@ from ddlopt.models.aggregation.registers.instance import Placement, RegisterInst
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, term, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.units import unit_of
 
 # The model is too large to get anywhere beyond it, and ``register-counts`` is smaller.
 _MOST_ROWS = 100_000
@@ -41,6 +42,8 @@ class PairPlacement:
     ----------
     cliques : bool
         With the rows for sets Q.
+    symmetry : bool
+        Whether equal arrays are numbered by their hottest parameters.
 
     Ports
     -----
@@ -49,7 +52,11 @@ class PairPlacement:
     ``together[i, j]``
         y, for pairs that share a batch, i < j.
     ``objective``
-        Weighted pairs, to be minimised.
+        Weighted pairs in units of :func:`weight_unit`, to be minimised.
+
+    What a host must not couple to
+    ------------------------------
+    With ``symmetry``, which of equal arrays is which.
 
     References
     ----------
@@ -57,6 +64,7 @@ class PairPlacement:
     """
 
     cliques: bool = True
+    symmetry: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -82,7 +90,7 @@ class PairPlacement:
         block.PAIRS = pyo.Set(dimen=2, initialize=list(weights))
         block.on = pyo.Var(block.PARAMETERS, block.ARRAYS, domain=pyo.Binary, doc="1 if the parameter is in the array")
         block.together = pyo.Var(block.PAIRS, bounds=(0, 1), doc="1 if both are in one array")
-        if len(set(instance.capacities)) == 1:
+        if self._numbered(instance):
             for place, i in enumerate(hottest_first(instance)[: instance.arrays]):
                 for r in range(place + 1, instance.arrays):
                     block.on[i, r].fix(0)
@@ -106,14 +114,15 @@ class PairPlacement:
             pairs_are_noticed="what is in one array is together",
             sets_have_pairs="sets have at least the pairs of even counts",
         )
+        unit = weight_unit(instance)
         block.objective = pyo.Expression(
-            expr=linear([(weight, block.together[pair]) for pair, weight in weights.items()])
+            expr=linear([(weight / unit, block.together[pair]) for pair, weight in weights.items()])
         )
 
     def start(self, block: pyo.Block, instance: RegisterInstance, solution: Placement) -> None:
         """Set ``on``, with arrays numbered by their hottest parameter; the rest follows."""
         number = {r: r for r in range(instance.arrays)}
-        if len(set(instance.capacities)) == 1:
+        if self._numbered(instance):
             used = [solution.arrays[i] for i in hottest_first(instance)]
             number = {r: place for place, r in enumerate(dict.fromkeys([*used, *range(instance.arrays)]))}
         for (i, r), variable in block.on.items():
@@ -139,8 +148,16 @@ class PairPlacement:
         return Placement(instance=instance.name, arrays=tuple(arrays))
 
     def objective_value(self, instance: RegisterInstance, value: float) -> float:
-        """As it is."""
-        return value
+        """In the weights of the instance."""
+        return value * weight_unit(instance)
+
+    def _numbered(self, instance: RegisterInstance) -> bool:
+        return self.symmetry and len(set(instance.capacities)) == 1
+
+
+def weight_unit(instance: RegisterInstance) -> float:
+    """A power of two near the largest weight of a pair that shares a batch."""
+    return unit_of(max(weights_of_pairs(instance).values(), default=0.0), parts=1)
 
 
 def weights_of_pairs(instance: RegisterInstance) -> dict[tuple[int, int], float]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.registers.formulations.pair_placement import weights_of_pairs
+from ddlopt.models.aggregation.registers.formulations.pair_placement import weight_unit, weights_of_pairs
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, total
@@ -36,7 +36,7 @@ class SetPlacement:
     ``chosen[q]``
         λ, of the set number q of :func:`sets_of`.
     ``objective``
-        Weighted pairs, to be minimised.
+        Weighted pairs in units of :func:`~.pair_placement.weight_unit`, to be minimised.
     """
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
@@ -77,7 +77,8 @@ class SetPlacement:
             parameters_are_placed="every parameter is in an array",
             arrays_are_enough="sets that need as much room have an array each",
         )
-        costs = [sum(weights.get(pair, 0.0) for pair in combinations(members, 2)) for members in sets]
+        unit = weight_unit(instance)
+        costs = [sum(weights.get(pair, 0.0) for pair in combinations(members, 2)) / unit for members in sets]
         block.objective = pyo.Expression(
             expr=linear([(cost, block.chosen[q]) for q, cost in enumerate(costs) if cost] or [(0.0, block.chosen[0])])
         )
@@ -116,8 +117,8 @@ class SetPlacement:
         return Placement(instance=instance.name, arrays=tuple(arrays))
 
     def objective_value(self, instance: RegisterInstance, value: float) -> float:
-        """As it is."""
-        return value
+        """In the weights of the instance."""
+        return value * weight_unit(instance)
 
 
 def sets_of(instance: RegisterInstance) -> list[tuple[int, ...]]:

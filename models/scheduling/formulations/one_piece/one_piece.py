@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.one_piece.plans import Plan, is_contended, is_finishing, plans, renumbered
@@ -18,6 +18,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
@@ -64,14 +65,14 @@ class OnePiece:
     ``fill[i, k]`` : contention, objective ``utility``
         The part used of piece k of the utility of job i.
     ``smallest`` : objective ``max_min``
-        The smallest part.
+        The smallest part, in units.
     ``busy[t]`` : objective ``makespan``
         1 if some job is not finished before slot t.
     ``on[s, t]`` : servers with a power of their own
         1 if somebody is on server s in slot t.
     ``objective``
         Total utility less the price of energy, the smallest part, minus the busy slots, or minus the weighted slots
-        from arrival to end; to be maximised.
+        from arrival to end, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
     References
     ----------
@@ -100,7 +101,14 @@ class OnePiece:
         return None
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
-        """Fill ``block`` with plans, what they share, and the objective."""
+        """Fill ``block`` with plans, what they share, and the objective.
+
+        Raises
+        ------
+        InfeasibleError
+            If a job must be finished that no plan finishes. Plans have all places and rings of each number of workers
+            and all first and last slots, at the speed of the job alone, which others never exceed.
+        """
         every = _plans(instance)
         block.PLANS = pyo.RangeSet(0, len(every) - 1)
         block.plan = pyo.Var(block.PLANS, domain=pyo.Binary, doc="plan is taken")
@@ -108,13 +116,16 @@ class OnePiece:
         for h, one in enumerate(every):
             by_job[one.job].append(h)
         must = instance.must_finish
+        for i, mine in by_job.items():
+            if must and not mine:
+                raise InfeasibleError(
+                    f"'{instance.name}': jobs[{i}] '{instance.jobs[i].name}' must finish, but no run in one piece does"
+                )
 
-        @block.Constraint(list(by_job), doc="a job has one plan")
+        @block.Constraint([i for i, mine in by_job.items() if mine], doc="a job has one plan")
         def job_has_one_plan(b: Any, i: int) -> Any:
             row = linear([(1.0, b.plan[h]) for h in by_job[i]])
-            if must:
-                return row == 1 if by_job[i] else pyo.Constraint.Infeasible
-            return row <= 1 if by_job[i] else pyo.Constraint.Skip
+            return row == 1 if must else row <= 1
 
         _add_capacities(block, instance, every)
         done: dict[int, Terms] | None = None
@@ -125,7 +136,13 @@ class OnePiece:
                 if not is_contended(instance, one.option):
                     done[one.job].append((one.part, block.plan[h]))
         terms = _add_energy(block, instance, every)
-        block.objective = pyo.Expression(expr=linear(terms + _add_goal(block, instance, every, done)))
+        if instance.objective == "max_min":
+            terms += _add_smallest(block, instance, every, done)
+        else:
+            unit = objective_unit(instance)
+            terms += _add_goal(block, instance, every, done)
+            terms = [(value / unit, variable) for value, variable in terms]
+        block.objective = pyo.Expression(expr=linear(terms))
 
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
         """The plans of a schedule; a job whose plan is none of those listed is left to the solver."""
@@ -166,7 +183,8 @@ class OnePiece:
         return Schedule(instance=instance.name, instance_digest=instance.digest, runs=tuple(runs))
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
-        """Utility or part as it is; seconds for minus a number of slots."""
+        """Utility or part; seconds for minus a number of slots."""
+        value = value * objective_unit(instance)
         return value if instance.sense == "maximize" else -value * instance.slot_s
 
 
@@ -288,9 +306,6 @@ def _add_goal(
     block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan], done: dict[int, Terms] | None
 ) -> Terms:
     weights = [job.utility.value for job in instance.jobs]
-    parts: dict[int, Terms] = {i: [] for i in range(len(instance.jobs))}
-    for h, one in enumerate(every):
-        parts[one.job].append((one.part, block.plan[h]))
     match instance.objective:
         case "utility" if done is None:
             worth = [float(instance.jobs[one.job].utility.of(_part(instance, one))) for one in every]
@@ -300,8 +315,6 @@ def _add_goal(
                 (weights[one.job], block.plan[h]) for h, one in enumerate(every) if is_finishing(instance, one.job)
             ]
             return finishing + _add_pieces(block, instance, every, done or {})
-        case "max_min":
-            return _add_smallest(block, parts if done is None else done)
         case "makespan":
             return _add_busy(block, every)
         case _:
@@ -334,12 +347,22 @@ def _add_pieces(block: pyo.Block, instance: SchedulingInstance, every: Sequence[
     return [(float(pieces[i].lengths[k] * pieces[i].slopes[k]), block.fill[i, k]) for i, k in index]
 
 
-def _add_smallest(block: pyo.Block, parts: dict[int, Terms]) -> Terms:
-    block.smallest = pyo.Var(bounds=(0, 1), doc="smallest part done")
+def _add_smallest(
+    block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan], done: dict[int, Terms] | None
+) -> Terms:
+    parts: dict[int, Terms] = {i: [] for i in range(len(instance.jobs))}
+    most = dict.fromkeys(parts, 0.0)
+    for h, one in enumerate(every):
+        parts[one.job].append((one.part, block.plan[h]))
+        most[one.job] = max(most[one.job], one.part)
+    top, unit = min(most.values()), objective_unit(instance)
+    block.smallest = pyo.Var(bounds=(0, top / unit), doc="smallest part done, in units")
 
     @block.Constraint(list(parts), doc="no job has done a smaller part")
     def part_is_no_smaller(b: Any, i: int) -> Any:
-        return linear([*parts[i], (-1.0, b.smallest)]) >= 0
+        # More than the least of the jobs can come to is of no use to any.
+        own = [(min(part, top) / unit, x) for part, x in (parts if done is None else done)[i]]
+        return linear([*own, (-1.0, b.smallest)]) >= 0
 
     return [(1.0, block.smallest)]
 

@@ -1,10 +1,9 @@
 """The best use of one slot: widths, places and rings of all jobs at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
@@ -114,7 +113,7 @@ class SlotEmbedding:
     ``passes[i, u, v]`` : where the network has a core
         How often the ring of job i passes over the arc from u to v.
     ``smallest_part`` : objective ``max_min``
-        z.
+        z in units of the part that the job which the slot brings least far comes to alone.
     ``objective``
         Gain in units, to be maximised.
 
@@ -163,10 +162,7 @@ class SlotEmbedding:
         costs = self._places(instance, data).add(block)
         unit = self._unit(instance)
         if instance.objective == "max_min" and self.gains is None:
-            parts = np.zeros(len(instance.jobs))
-            if self.done:
-                parts = np.minimum(1.0, np.array(self.done) / [job.minibatches for job in instance.jobs])
-            _add_smallest_part(block, data, parts.tolist(), unit)
+            _add_smallest_part(block, data, _parts(instance, self.done))
             return
         terms = [(data.gains[i][w] / unit, block.width[i, w]) for i, w in block.WIDTHS]
         terms += [(-cost / unit, variable) for cost, variable in costs]
@@ -202,17 +198,12 @@ class SlotEmbedding:
         return value * self._unit(instance)
 
     def _unit(self, instance: SchedulingInstance) -> float:
-        """A hundredth of the most that any job could gain."""
-        if self.gains is not None:
-            most = max((gain for row in self.gains for gain in row if isfinite(gain)), default=0.0)
-        elif instance.objective == "max_min":
-            most = 1.0
+        """A hundredth of the most that any job could gain in the slot; of the smallest part of all for ``max_min``."""
+        data = self._data(instance)
+        if instance.objective == "max_min" and self.gains is None:
+            most = _top(data, _parts(instance, self.done))
         else:
-            parts = [0.0] * len(instance.jobs)
-            if self.done:
-                parts = [min(1.0, z / job.minibatches) for z, job in zip(self.done, instance.jobs, strict=True)]
-            pairs = zip(instance.jobs, parts, strict=True)
-            most = max(float(job.utility.of(1.0)) - float(job.utility.of(part)) for job, part in pairs)
+            most = max((max(own.values()) for own in data.gains.values()), default=0.0)
         return most / _LARGEST_GAIN if most > 0 else 1.0
 
     def _data(self, instance: SchedulingInstance) -> SlotData:
@@ -266,14 +257,27 @@ def _add_widths(block: pyo.Block, data: SlotData) -> None:
         return linear([*((1.0, b.width[i, w]) for w in data.gains[i]), (-1.0, b.runs[i])]) == 0
 
 
-def _add_smallest_part(block: pyo.Block, data: SlotData, parts: list[float], unit: float) -> None:
+def _parts(instance: SchedulingInstance, done: Sequence[float]) -> list[float]:
+    """Part of its mini-batches that each job has done before."""
+    given = done or (0.0,) * len(instance.jobs)
+    return [min(1.0, before / job.minibatches) for before, job in zip(given, instance.jobs, strict=True)]
+
+
+def _top(data: SlotData, parts: Sequence[float]) -> float:
+    """The least part that some job can come to in the slot, by itself."""
+    return min(part + max(data.gains.get(i, {0: 0.0}).values()) for i, part in enumerate(parts))
+
+
+def _add_smallest_part(block: pyo.Block, data: SlotData, parts: Sequence[float]) -> None:
     """The smallest part done, of what was done before and what the slot adds."""
-    still = [part for i, part in enumerate(parts) if i not in data.gains]
-    block.smallest_part = pyo.Var(bounds=(0, min([1.0, *still])), doc="of the mini-batches wanted, of all jobs")
+    top = _top(data, parts)
+    unit = top if top > 0 else 1.0
+    block.smallest_part = pyo.Var(bounds=(0, top / unit), doc="of the mini-batches wanted, of all jobs, in units")
 
-    @block.Constraint(block.JOBS, doc="nobody has done less")
+    @block.Constraint([i for i in block.JOBS if parts[i] < top], doc="nobody has done less")
     def nobody_has_less(b: Any, i: int) -> Any:
-        gained = [(-gain, b.width[i, w]) for w, gain in data.gains[i].items()]
-        return linear([(1.0, b.smallest_part), *gained]) <= parts[i]
+        # More than the least of the jobs can come to is of no use to any.
+        gained = [(-min(gain, top - parts[i]) / unit, b.width[i, w]) for w, gain in data.gains[i].items()]
+        return linear([(1.0, b.smallest_part), *gained]) <= parts[i] / unit
 
-    block.objective = pyo.Expression(expr=linear([(1 / unit, block.smallest_part)]))
+    block.objective = pyo.Expression(expr=linear([(_LARGEST_GAIN, block.smallest_part)]))

@@ -20,6 +20,7 @@ from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
@@ -65,14 +66,14 @@ class SlotPatterns:
     ``finished[i]`` : objective ``utility``
         1 if the all-or-nothing job i is finished.
     ``smallest`` : objective ``max_min``
-        q.
+        q in units.
     ``busy[t]`` : objective ``makespan``
         m: 1 if some job is not finished before slot t.
     ``ended[i, k]`` : objective ``completion``
         e: 1 if job i has ended with interval k, which is a slot.
     ``objective``
         Total utility less the price of energy, the smallest part, minus the busy slots, or minus the weighted slots
-        from arrival to end; to be maximised.
+        from arrival to end, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
     References
     ----------
@@ -120,9 +121,11 @@ class SlotPatterns:
         Raises
         ------
         InfeasibleError
-            If a job must be finished that cannot be, even alone.
+            If a job must be finished that no pattern of any slot runs. The patterns of a slot have every choice of
+            places and rings of its jobs that fits, up to those that another one does as much as; so no schedule runs
+            it.
         """
-        plan = _plan(instance)
+        plan, unit = _plan(instance), objective_unit(instance)
         uses = [(k, p) for k, lists in enumerate(plan.lists) for p in range(len(lists.gains))]
         block.USES = pyo.Set(dimen=2, initialize=uses, doc="(interval, pattern)")
         block.times = pyo.Var(
@@ -131,7 +134,7 @@ class SlotPatterns:
             bounds=lambda _, k, __: (0, plan.spans[k].slots),
             doc="slots of the interval that look like the pattern",
         )
-        terms = [(-plan.lists[k].cost[p], block.times[k, p]) for k, p in uses if plan.lists[k].cost[p]]
+        terms = [(-plan.lists[k].cost[p] / unit, block.times[k, p]) for k, p in uses if plan.lists[k].cost[p]]
         goal = {"utility": _add_utilities, "max_min": _add_smallest, "makespan": _add_makespan}
         terms += goal.get(instance.objective, _add_completion)(block, instance, plan)
         busy = instance.objective == "makespan"
@@ -145,7 +148,7 @@ class SlotPatterns:
 
         constant = 0.0
         if instance.objective == "completion":
-            constant = -sum(w * (c.last - c.first) for w, c in zip(_weights(instance), plan.jobs, strict=True))
+            constant = -sum(w / unit * (c.last - c.first) for w, c in zip(_weights(instance), plan.jobs, strict=True))
         block.objective = pyo.Expression(expr=linear(terms, constant))
 
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
@@ -188,13 +191,17 @@ class SlotPatterns:
         return schedule_of_places(instance, places, rings)
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
-        """Utility or part as it is; seconds for minus a number of slots."""
+        """Utility or part; seconds for minus a number of slots."""
+        value = value * objective_unit(instance)
         return value if instance.sense == "maximize" else -value * instance.slot_s
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """Intervals, the patterns of each, and what jobs want, in slots at their fastest speed."""
+    """Intervals, the patterns of each, and what jobs want, in slots at their fastest speed.
+
+    A job that no pattern runs has no gains, and wants one slot of a speed that it never has.
+    """
 
     spans: tuple[Interval, ...]
     lists: tuple[Listing, ...]
@@ -226,10 +233,10 @@ def _plan(instance: SchedulingInstance) -> _Plan:
     for i, job in enumerate(instance.jobs):
         speeds = np.unique(np.concatenate([each.gains[:, each.jobs.index(i)] for each in lists if i in each.jobs]))
         speeds = speeds[speeds > 0]
-        if not len(speeds):
-            raise InfeasibleError(f"'{instance.name}': jobs[{i}] '{job.name}' cannot run in any slot")
-        unit = float(speeds[-1])
-        finishing = instance.sense == "minimize" and instance.objective != "max_min"
+        if not len(speeds) and instance.must_finish:
+            raise InfeasibleError(f"'{instance.name}': jobs[{i}] '{job.name}' must finish, but it runs in no slot")
+        unit = float(speeds[-1]) if len(speeds) else job.minibatches
+        finishing = instance.must_finish
         finishing |= instance.objective == "utility" and job.utility.kind == "all_or_nothing"
         wanted = job.minibatches * (float(DONE) if finishing else 1.0) / unit
         gains = tuple((speeds / unit).tolist())
@@ -244,7 +251,8 @@ def _weights(instance: SchedulingInstance) -> list[float]:
 
 
 def _add_utilities(block: pyo.Block, instance: SchedulingInstance, plan: _Plan) -> Terms:
-    pieces = {c.job: pieces_of(instance, c) for c in plan.jobs if not c.finishing}
+    unit = objective_unit(instance)
+    pieces = {c.job: pieces_of(instance, c) for c in plan.jobs if not c.finishing and c.gains}
     index = [(i, m) for i, piece in pieces.items() for m in range(len(piece.lengths))]
     block.PIECES = pyo.Set(dimen=2, initialize=index, doc="(job, piece of its utility)")
     block.fill = pyo.Var(
@@ -264,16 +272,21 @@ def _add_utilities(block: pyo.Block, instance: SchedulingInstance, plan: _Plan) 
     def finished_is_done(b: Any, i: int) -> Any:
         return linear([*plan.done(b, plan.jobs[i]), (-plan.jobs[i].wanted, b.finished[i])]) >= 0
 
-    terms = [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted, block.fill[i, m]) for i, m in index]
-    return terms + [(instance.jobs[i].utility.value, block.finished[i]) for i in block.FINISHING]
+    terms = [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted / unit, block.fill[i, m]) for i, m in index]
+    return terms + [(instance.jobs[i].utility.value / unit, block.finished[i]) for i in block.FINISHING]
 
 
 def _add_smallest(block: pyo.Block, instance: SchedulingInstance, plan: _Plan) -> Terms:
-    block.smallest = pyo.Var(bounds=(0, 1), doc="smallest part done")
+    unit = objective_unit(instance)
+    top = min(1.0, *(c.reach / c.wanted if c.gains else 0.0 for c in plan.jobs))
+    block.smallest = pyo.Var(bounds=(0, top / unit), doc="smallest part done, in units")
 
     @block.Constraint([c.job for c in plan.jobs], doc="no job has done a smaller part")
     def part_is_no_smaller(b: Any, i: int) -> Any:
-        return linear([*plan.done(b, plan.jobs[i]), (-plan.jobs[i].wanted, b.smallest)]) >= 0
+        # More than the least of the jobs can come to is of no use to any.
+        c = plan.jobs[i]
+        done = [(min(gain, c.wanted * top) / (c.wanted * unit), x) for gain, x in plan.done(b, c)]
+        return linear([*done, (-1.0, b.smallest)]) >= 0
 
     return [(1.0, block.smallest)]
 
@@ -316,8 +329,8 @@ def _add_completion(block: pyo.Block, instance: SchedulingInstance, plan: _Plan)
     def ended_stays(b: Any, i: int, k: int) -> Any:
         return b.ended[i, k] <= b.ended[i, k + 1] if (i, k + 1) in b.ended else pyo.Constraint.Skip
 
-    weights = _weights(instance)
-    return [(weights[i], block.ended[i, k]) for i, k in index]
+    weights, unit = _weights(instance), objective_unit(instance)
+    return [(weights[i] / unit, block.ended[i, k]) for i, k in index]
 
 
 def _slots_of(instance: SchedulingInstance, schedule: Schedule) -> tuple[Floats, Sequence[float]]:

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyomo.environ as pyo
@@ -20,15 +21,20 @@ from ddlopt.models.scheduling.formulations.time_indexed.runs import (
     slot_progress_terms,
 )
 from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.units import objective_unit
 
 
 class Goal(ABC):
-    """One objective over the choices of all unfinished jobs; deterministic, so that it can be made again to start."""
+    """One objective over the choices of all unfinished jobs; deterministic, so that it can be made again to start.
+
+    Objectives are counted in ``unit``, see :func:`~ddlopt.models.scheduling.units.objective_unit`.
+    """
 
     def __init__(self, instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[float]) -> None:
         self.instance = instance
         self.jobs = jobs
         self.done = done
+        self.unit = objective_unit(instance, done)
 
     def before(self, job: int) -> float:
         """Mini-batches of a job that were done before."""
@@ -97,17 +103,18 @@ class TotalUtility(Goal):
             return linear(progress_terms(b, c) + filled) >= 0
 
         terms = [
-            (slope * length, block.fill[i, k])
+            (slope * length / self.unit, block.fill[i, k])
             for i, piece in pieces.items()
             for k, (length, slope) in enumerate(zip(piece.lengths.tolist(), piece.slopes.tolist(), strict=True))
         ]
         terms += self._add_finishing(block)
         gone = set(range(len(self.instance.jobs))) - set(by_job)
         constant = sum(piece.base for piece in pieces.values())
-        return terms, constant + sum(float(self.instance.jobs[i].utility.of(1.0)) for i in sorted(gone))
+        constant += sum(float(self.instance.jobs[i].utility.of(1.0)) for i in sorted(gone))
+        return terms, constant / self.unit
 
     def _add_finishing(self, block: pyo.Block) -> Terms:
-        worth = {c.job: self.instance.jobs[c.job].utility.value for c in self._finishing}
+        worth = {c.job: self.instance.jobs[c.job].utility.value / self.unit for c in self._finishing}
         if not self.instance.preemptive:
             return [(worth[c.job], block.begins[c.job, w, t]) for c in self._finishing for w, t in possible_starts(c)]
         by_job = {c.job: c for c in self._finishing}
@@ -133,35 +140,45 @@ class TotalUtility(Goal):
 
 
 class SmallestPart(Goal):
-    """The smallest part done of all jobs, ``smallest`` times the most that it can be."""
+    """The smallest part done of all jobs, ``smallest``.
+
+    No job counts for more than the part ``top`` that the least of them may come to, so that each slot of a job does no
+    more than it then still needs: rows of jobs with few mini-batches have no large coefficients.
+    """
 
     def _part(self, c: Choices) -> tuple[float, float]:
         """Progress for all mini-batches of the job, and the part of them that is within reach."""
         whole = self.instance.jobs[c.job].minibatches / c.unit
         return whole, min(1.0, (whole - c.wanted + c.reach) / whole)
 
+    @property
+    def _top(self) -> float:
+        return min((self._part(c)[1] for c in self.jobs), default=1.0)
+
     def add(self, block: pyo.Block) -> tuple[Terms, float]:
         """See :class:`Goal`."""
-        block.smallest = pyo.Var(bounds=(0, 1), doc="smallest part done, relative to the most that it can be")
-        top = min((self._part(c)[1] for c in self.jobs), default=1.0)
-        by_job = {c.job: c for c in self.jobs}
+        top = self._top
+        block.smallest = pyo.Var(bounds=(0, top / self.unit), doc="smallest part done, in units")
+        wanting = {c.job: c for c in self.jobs if self._part(c)[0] * top > self._part(c)[0] - c.wanted}
 
-        @block.Constraint(list(by_job), doc="no job has done a smaller part")
+        @block.Constraint(list(wanting), doc="no job has done a smaller part")
         def part_is_no_smaller(b: Any, i: int) -> Any:
-            c = by_job[i]
-            whole = self._part(c)[0]
-            return linear([*progress_terms(b, c), (-whole * top, b.smallest)], whole - c.wanted) >= 0
+            c = wanting[i]
+            whole, scale = self._part(c)[0], self._part(c)[0] * self.unit
+            need = whole * top - (whole - c.wanted)
+            gains, changed = (tuple(min(g, need) / scale for g in each) for each in (c.gains, c.changed_gains))
+            parts = progress_terms(b, replace(c, gains=gains, changed_gains=changed))
+            return linear([*parts, (-1.0, b.smallest)], (whole - c.wanted) / scale) >= 0
 
-        return [(top, block.smallest)], 0.0
+        return [(1.0, block.smallest)], 0.0
 
     def start(self, block: pyo.Block, gains: Mapping[int, Mapping[int, float]]) -> None:
         """See :class:`Goal`."""
-        parts = []
+        parts = [self._top]
         for c in self.jobs:
             whole, _ = self._part(c)
-            parts.append(min(1.0, (whole - c.wanted + sum(gains[c.job].values())) / whole))
-        top = min((self._part(c)[1] for c in self.jobs), default=1.0)
-        block.smallest.set_value(min(1.0, min(parts, default=1.0) / top), skip_validation=True)
+            parts.append((whole - c.wanted + sum(gains[c.job].values())) / whole)
+        block.smallest.set_value(min(parts) / self.unit, skip_validation=True)
 
 
 class EarlyEnds(Goal):
@@ -233,7 +250,7 @@ class CompletionTime(EarlyEnds):
 
     def __init__(self, instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[float]) -> None:
         super().__init__(instance, jobs, done)
-        self.weight = {c.job: instance.jobs[c.job].utility.value for c in jobs}
+        self.weight = {c.job: instance.jobs[c.job].utility.value / self.unit for c in jobs}
 
     def _ends(self, c: Choices) -> range:
         """Slots in which the job may end, but for the last one."""
@@ -305,11 +322,11 @@ class CompletionTime(EarlyEnds):
 
 
 class LargestRatio(CompletionTime):
-    """Minus the largest ratio of slots from arrival to end and slots with a fair share alone, ``worst``."""
+    """Minus the largest ratio of slots from arrival to end and slots with a fair share alone, ``worst``, in units."""
 
     def __init__(self, instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[float]) -> None:
         super().__init__(instance, jobs, done)
-        self.fair = fair_slots(instance)
+        self.fair = [slots * self.unit for slots in fair_slots(instance)]
 
     def add(self, block: pyo.Block) -> tuple[Terms, float]:
         """See :class:`Goal`."""

@@ -33,6 +33,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Pool, Workers, pool, schedule_of_places, schedule_of_widths
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.units import objective_unit
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,11 @@ class TimeIndexed:
     ``finished[i]`` : objective ``utility``, preemptive
         1 if the all-or-nothing job i is finished.
     ``smallest`` : objective ``max_min``
-        z relative to what it can be at most.
+        z in units.
     ``busy[t]`` : objective ``makespan``
         m: 1 if some job is not finished before slot t.
     ``worst`` : objective ``finish_time_fairness``
-        The largest ratio.
+        The largest ratio, in units.
     ``ended[i, t]`` : objectives ``completion`` and ``finish_time_fairness``, preemptive
         e: 1 if job i has ended with slot t.
     ``begins[i, w, t]`` : not preemptive
@@ -161,7 +162,7 @@ class TimeIndexed:
         1 if server s has workers in slot t.
     ``objective``
         Total utility, smallest part, minus the busy slots, minus the weighted slots from arrival to end, or minus the
-        largest ratio; to be maximised.
+        largest ratio, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
     References
     ----------
@@ -221,9 +222,10 @@ class TimeIndexed:
         add_width_rows(block, jobs, lambda c, t: aim.most(block, c, t), instance.preemptive)
         terms, constant = aim.add(block)
         if self._on_servers(instance):
-            terms += Places(instance, jobs).add(block)
+            costs = Places(instance, jobs).add(block)
         else:
-            terms += _add_pool(block, instance, pool(instance), jobs)
+            costs = _add_pool(block, instance, pool(instance), jobs)
+        terms += [(cost / aim.unit, variable) for cost, variable in costs]
         block.objective = pyo.Expression(expr=linear(terms, constant))
 
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
@@ -280,7 +282,8 @@ class TimeIndexed:
         return schedule_of_places(instance, placed, rings)
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
-        """Utility or part as it is; a ratio without its sign; seconds for minus a number of slots."""
+        """Utility, part or ratio; seconds for minus a number of slots."""
+        value = value * objective_unit(instance, self.done)
         if instance.sense == "maximize":
             return value
         return -value if instance.objective == "finish_time_fairness" else -value * instance.slot_s

@@ -31,7 +31,7 @@ def add_degrees(block: pyo.Block, instance: TopologyInstance) -> None:
             return sum(b.links_between[i, j] for i in others[j]) <= instance.degree
 
 
-def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
+def add_links(block: pyo.Block, instance: TopologyInstance, ordered_planes: bool = True) -> None:
     """``link``, degrees and planes; ``links_between`` and ``joined`` for ordered pairs ``ARCS``."""
     n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
     others = {i: [j for j in range(n) if j != i] for i in range(n)}
@@ -80,6 +80,9 @@ def add_links(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(block.PLANES, doc="a matching leaves one of an odd number of servers out")
     def planes_join_pairs(b: Any, p: int) -> Any:
         return sum(b.mate[p, i, j] for i, j in b.LINKS) <= n // 2
+
+    if not ordered_planes:
+        return
 
     @block.Constraint(block.LATER_PLANES, doc="planes are ordered by the partner of server 0")
     def planes_are_ordered(b: Any, p: int) -> Any:

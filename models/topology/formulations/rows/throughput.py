@@ -6,15 +6,15 @@ or the constant 1 where a formulation keeps the congestion z.
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pyomo.environ as pyo
 from scipy.optimize import nnls
 
-from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.errors import InfeasibleError, SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
@@ -37,13 +37,43 @@ _NOTHING = 1e-12
 
 
 def unit_bytes(instance: TopologyInstance) -> float:
-    """The best combinatorial lower bound on the busiest link's load, so that λ = unit / z is at most 1."""
-    return max(congestion_bounds(instance).values())
+    """What the d links of the busiest server carry at least, each: λ = unit / z is at most 1.
+
+    Of the data alone, not the best bound that is known (:func:`proven_bytes`): hosts rely on what λ means.
+    """
+    return float(instance.node_bytes.max()) / instance.degree
+
+
+def proven_bytes(instance: TopologyInstance) -> float:
+    """The best combinatorial lower bound on the busiest link's load; at least the unit.
+
+    Raises
+    ------
+    InfeasibleError
+        If no design serves the instance.
+    """
+    return max(unit_bytes(instance), *congestion_bounds(instance).values())
 
 
 def all_bytes(instance: TopologyInstance) -> float:
     """Everything that is sent in an iteration: no link of a design with simple paths ever carries more."""
     return float(instance.node_bytes[0].sum())
+
+
+def refuses_achievable(achievable_bytes: float | None, proven_bytes: Callable[[], float]) -> str | None:
+    """Why a congestion that is said to be achievable is not; nothing where no design serves the instance at all.
+
+    That is no matter of options: building tells of it with the proof.
+    """
+    if achievable_bytes is None:
+        return None
+    try:
+        proven = proven_bytes()
+    except InfeasibleError:
+        return None
+    if achievable_bytes < proven * (1 - BOUND_MARGIN):
+        return f"achievable_bytes is {achievable_bytes:g}, but no design gets below {proven:g}"
+    return None
 
 
 def refuses_faint_traffic(instance: TopologyInstance) -> str | None:
@@ -105,7 +135,11 @@ def hops_of(order: Order) -> list[Pair]:
 
 
 def add_demand(
-    block: pyo.Block, instance: TopologyInstance, orders: Sequence[Sequence[Order]] | None, rate: Any
+    block: pyo.Block,
+    instance: TopologyInstance,
+    orders: Sequence[Sequence[Order]] | None,
+    rate: Any,
+    most_rate: float | None = 1.0,
 ) -> None:
     """Add ``ring_share[k, r]``, ``hop[k, s, t]`` and ``demand[s, t]``, all scaled by ``rate``.
 
@@ -114,7 +148,7 @@ def add_demand(
     """
     groups = instance.allreduce_groups
     block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="all-reduce groups")
-    add_hops(block, instance, orders, [rate] * len(groups), [1.0] * len(groups))
+    add_hops(block, instance, orders, [rate] * len(groups), [most_rate] * len(groups))
     unit = unit_bytes(instance)
     traffic = instance.traffic_bytes / unit
     groups_of = add_pairs(block, instance)
