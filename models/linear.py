@@ -18,6 +18,10 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import FEASIBILITY_TOL, NEGLIGIBLE_COEFFICIENT
+from ddlopt.models.units import unit_of
+
+_LEAST_SCALE = 2.0**-30
+"""Of a row, as a part of what the others count in: what is smaller is nothing beside them."""
 
 
 class Sum:
@@ -113,6 +117,12 @@ def weighted(pairs: Iterable[tuple[float, Any]]) -> Sum:
     return Sum([value for value, _ in pairs], [variable for _, variable in pairs])
 
 
+def notable(sum_: Sum) -> Sum:
+    """A sum without terms so small that solvers drop them; for those of about 1."""
+    pairs = zip(sum_.coefficients, sum_.variables, strict=True)
+    return weighted(pair for pair in pairs if abs(pair[0]) > NEGLIGIBLE_COEFFICIENT) + sum_.constant
+
+
 def joined(sums: Iterable[Sum]) -> Sum:
     """The sum of many sums."""
     coefficients, variables, constant = [], [], 0.0
@@ -129,6 +139,20 @@ def linear(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearE
     return LinearExpression(
         constant=constant, linear_coefs=[value for value, _ in pairs], linear_vars=[variable for _, variable in pairs]
     )
+
+
+def covers(variable: Any, busy: Sum) -> Row:
+    """A variable that is at least a sum of parts none of which is negative: terms with one coefficient, the constant.
+
+    The row counts in a unit of its own, a power of two: those of links that are much faster than others have
+    coefficients that solvers would drop. Parts that are negligible beside the largest of the row are left out, which
+    makes the row weaker.
+    """
+    largest = max([busy.constant, *busy.coefficients], default=0.0)
+    scale = max(unit_of(largest, parts=1), _LEAST_SCALE) if largest < 1 else 1.0
+    kept = [(c / scale, x) for c, x in zip(busy.coefficients, busy.variables, strict=True)]
+    kept = [(c, x) for c, x in kept if abs(c) > NEGLIGIBLE_COEFFICIENT]
+    return (1 / scale) * term(variable) >= weighted(kept) + busy.constant / scale
 
 
 def significant(terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:

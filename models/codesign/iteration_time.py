@@ -12,7 +12,8 @@ def time_unit_s(instance: CodesignInstance) -> float:
     """A time of the order of an iteration, so that a program's figures are neither huge nor tiny.
 
     Every layer takes its own fastest strategy, with two bytes on one of the d links for every byte reduced. It is no
-    bound. Where that takes no time at all, the largest activation takes its place, else a second.
+    bound. Where that takes no time at all, the largest activation takes its place, else the most that any strategy
+    sends, else a second.
     """
     tables = tables_of(instance)
     rate = instance.degree * instance.link_bandwidth_bytes_per_s
@@ -20,7 +21,10 @@ def time_unit_s(instance: CodesignInstance) -> float:
     for layer, times in enumerate(tables.compute_s):
         sent = [2 * sum(amounts.values()) / rate for amounts in tables.reductions[layer]]
         total += min(time + own for time, own in zip(times.tolist(), sent, strict=True))
-    return total or float(tables.edge_bytes.max(initial=0.0)) / rate or 1.0
+    amounts = [
+        amount for kinds in (tables.reductions, tables.sent) for each in kinds for s in each for amount in s.values()
+    ]
+    return total or float(tables.edge_bytes.max(initial=0.0)) / rate or max(amounts, default=0.0) / rate or 1.0
 
 
 def add_iteration_time(block: pyo.Block, instance: CodesignInstance, communication: Any) -> None:

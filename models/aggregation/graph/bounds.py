@@ -85,13 +85,13 @@ def may_pass(instance: GraphInstance, job: GraphJob) -> Iterator[tuple[int, tupl
 def _least_utilization_s(instance: GraphInstance, job: GraphJob, alone: bool) -> float:
     arcs = list(may_pass(instance, job))
     cost_s = {arc: job.gradient_bytes / instance.links[number // 2].bandwidth_bytes_per_s for number, arc in arcs}
-    distance_s = _distances(cost_s, job.server)
+    distance_s = distances(cost_s, job.server)
     if alone:
         return _total(distance_s[worker] for worker in job.workers)
     return max(_dual_ascent_s(cost_s, job), max(distance_s[worker] for worker in job.workers))
 
 
-def _distances(cost_s: dict[tuple[int, int], float], server: int) -> dict[int, float]:
+def distances(cost_s: dict[tuple[int, int], float], server: int) -> dict[int, float]:
     """Of the cheapest route from each node to the server."""
     before: dict[int, list[tuple[int, float]]] = {}
     for (one, other), cost in cost_s.items():
@@ -148,8 +148,8 @@ def _least_congestion_s(instance: GraphInstance, idle: list[bool]) -> float:
     entering: dict[int, float] = {}
     least_s: float = 0
     for job, alone in zip(instance.jobs, idle, strict=True):
-        widest = _widest(instance, job)
-        least_s = max(least_s, *(job.gradient_bytes / widest[worker] for worker in job.workers))
+        width = widest(instance, job)
+        least_s = max(least_s, *(job.gradient_bytes / width[worker] for worker in job.workers))
         least = len(job.workers) if alone else 1
         entering[job.server] = entering.get(job.server, 0) + least * job.gradient_bytes
     width = _width(instance)
@@ -208,7 +208,7 @@ def _width(instance: GraphInstance) -> dict[int, float]:
     return width
 
 
-def _widest(instance: GraphInstance, job: GraphJob) -> dict[int, float]:
+def widest(instance: GraphInstance, job: GraphJob) -> dict[int, float]:
     """Of the widest route from each node to the server, the bandwidth of its narrowest link."""
     before: dict[int, list[tuple[int, float]]] = {}
     for number, (one, other) in may_pass(instance, job):
@@ -234,8 +234,8 @@ def most_rates(instance: GraphInstance) -> list[float]:
     rates, always = [], dict[int, int]()
     certain: list[dict[int, int]] = []
     for job in instance.jobs:
-        widest = _widest(instance, job)
-        rates.append(min(widest[worker] for worker in job.workers))
+        width = widest(instance, job)
+        rates.append(min(width[worker] for worker in job.workers))
         certain.append(_certain(instance, job))
         for number, messages in certain[-1].items():
             always[number] = always.get(number, 0) + messages

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ddlopt.models.aggregation.graph.bounds import may_pass
+from ddlopt.models.aggregation.graph.bounds import distances, may_pass, widest
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
 from ddlopt.models.errors import SolverError
+from ddlopt.models.units import unit_of
 
 Arc = tuple[int, int]
 
@@ -74,9 +75,28 @@ def bandwidth(instance: GraphInstance, arc: Arc) -> float:
 
 
 def time_unit_s(instance: GraphInstance) -> float:
-    """Time in which models count: the largest gradient on the slowest link."""
-    slowest = min(link.bandwidth_bytes_per_s for link in instance.links)
-    return max(job.gradient_bytes for job in instance.jobs) / slowest
+    """Time in which models count, a power of two near what no trees are better than.
+
+    That is the longest of the workers' shortest routes, in time, for utilization; for congestion the time of a message
+    on the narrowest link of each worker's widest route. A slow link that nobody must take does not count.
+    """
+    if instance.goal == "utilization":
+        return unit_of(max(_longest_s(instance, job) for job in instance.jobs), parts=1)
+    widths = [(job, widest(instance, job)) for job in instance.jobs]
+    return unit_of(max(job.gradient_bytes / min(width[w] for w in job.workers) for job, width in widths), parts=1)
+
+
+def rate_unit(instance: GraphInstance) -> float:
+    """Bytes per second in which models count: near the most that a job has by itself, of any of them."""
+    widths = [(job, widest(instance, job)) for job in instance.jobs]
+    return unit_of(max(min(width[worker] for worker in job.workers) for job, width in widths), parts=1)
+
+
+def _longest_s(instance: GraphInstance, job: GraphJob) -> float:
+    arcs = may_pass(instance, job)
+    cost_s = {arc: job.gradient_bytes / instance.links[number // 2].bandwidth_bytes_per_s for number, arc in arcs}
+    far = distances(cost_s, job.server)
+    return max(far[worker] for worker in job.workers)
 
 
 def routes_of(job: GraphJob, messages: Mapping[Arc, int], ended: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:

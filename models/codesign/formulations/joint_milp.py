@@ -18,8 +18,9 @@ from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
-from ddlopt.models.topology.formulations.rows.throughput import RingChoice, all_bytes
+from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.units import unit_of
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
@@ -130,14 +131,16 @@ class JointStrategyTopology:
         return self.form == "throughput"
 
     def refuses(self, instance: CodesignInstance) -> str | None:
-        """Too many servers, or rings that do not fit the groups."""
+        """Too many servers, bytes that drown in tolerances, or rings that do not fit the groups."""
         if instance.servers > self.most_servers:
             return (
                 f"it has {instance.servers} servers, but one program for everything is for at most "
                 f"{self.most_servers}; raise most_servers, or use the method 'joint'"
             )
         template = template_of(instance)
-        return None if template is None else self._topology(instance, template).refuses(template)
+        if template is None:
+            return None
+        return _refuses_faint_bytes(instance) or self._topology(instance, template).refuses(template)
 
     def scope(self, instance: CodesignInstance) -> str | None:
         """What of all rings is searched."""
@@ -166,10 +169,12 @@ class JointStrategyTopology:
                 expr=block.network.congestion <= block.congestion, doc="congestion covers that of the network"
             )
         else:
-            add_rates(block, block.network.throughput)
+            unit = topology.unit_bytes(template) / _unit_bytes(instance)
+            add_rates(block, block.network.throughput, unit)
             tie(block, block.network, instance, block.reduced_rate, block.moved_rate)
             least, most = self._congestion_range(instance, template)
-            add_inverse(block, block.network.throughput, self.tangent_gap, least >= _FAINT_CONGESTION * most)
+            from_zero = least >= _FAINT_CONGESTION * most
+            add_inverse(block, block.network.throughput, self.tangent_gap, from_zero, unit)
             if self.bounds:
                 add_volume_rate(block, instance)
 
@@ -199,6 +204,8 @@ class JointStrategyTopology:
     def _topology(self, instance: CodesignInstance, template: TopologyInstance) -> RingsAndRoutes:
         """The topology's formulation, with bounds on z that the strategies leave."""
         least, most = self._congestion_range(instance, template)
+        # Rates from 1 on, whatever part of the time communication takes.
+        scale = _unit_bytes(instance) if self.form == "congestion" else unit_of(most, parts=1)
         return RingsAndRoutes(
             rings=self.rings,
             form=self.form,
@@ -206,7 +213,7 @@ class JointStrategyTopology:
             achievable_bytes=most,
             demand="open",
             least_bytes=max(least, _FAINT_CONGESTION * most) if self.form == "throughput" else None,
-            scale_bytes=time_unit_s(instance) * instance.link_bandwidth_bytes_per_s,
+            scale_bytes=scale,
         )
 
     def _congestion_range(self, instance: CodesignInstance, template: TopologyInstance) -> tuple[float, float]:
@@ -218,6 +225,34 @@ class JointStrategyTopology:
             left = known * (1 + SOLVER_TOL) - spared
             most = min(most, max(left, _LEAST_PART * known) * instance.link_bandwidth_bytes_per_s)
         return min(least_congestion(tables_of(instance)), most), most
+
+
+def _refuses_faint_bytes(instance: CodesignInstance) -> str | None:
+    """Why some strategy sends too little beside the time of an iteration: it would need no links within tolerances."""
+    tables, carried = tables_of(instance), _unit_bytes(instance)
+    least = [float(pattern.unit.data.min(initial=1.0)) for pattern in tables.patterns]
+
+    def told(what: str, amount: float) -> str:
+        return (
+            f"{what} sends {amount:g} bytes from server to server, which drown in the tolerances of solvers beside the "
+            f"{carried:g} that a link carries in an iteration; use the method 'joint'"
+        )
+
+    for layer, reductions, sent in zip(instance.layers, tables.reductions, tables.sent, strict=True):
+        for strategy, reduced, moved in zip(layer.strategies, reductions, sent, strict=True):
+            for amount in (*reduced.values(), *(least[p] * amount for p, amount in moved.items())):
+                if 0 < amount < FAINT * carried:
+                    return told(f"strategy '{strategy.name}' of layer '{layer.name}'", amount)
+    for (source, _), moves, amount in zip(instance.edges, tables.moves, tables.edge_bytes.tolist(), strict=True):
+        for p in np.unique(moves[moves >= 0]).tolist():
+            if 0 < least[p] * amount < FAINT * carried:
+                return told(f"the output of layer '{instance.layers[source].name}'", least[p] * amount)
+    return None
+
+
+def _unit_bytes(instance: CodesignInstance) -> float:
+    """What a link carries in the unit of time."""
+    return time_unit_s(instance) * instance.link_bandwidth_bytes_per_s
 
 
 def _least_compute_s(instance: CodesignInstance) -> float:

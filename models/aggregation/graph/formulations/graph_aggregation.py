@@ -16,7 +16,7 @@ from ddlopt.models.aggregation.graph.network import (
     routes_of,
     time_unit_s,
 )
-from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
+from ddlopt.models.linear import Rows, Sum, covers, joined, term, total, weighted
 
 
 @dataclass(frozen=True)
@@ -315,15 +315,16 @@ def add_goal(
         block.objective = pyo.Expression(expr=busy.expression + sum(fixed.values()))
         return
     block.congestion = pyo.Var(domain=pyo.NonNegativeReals, doc="the largest time")
-    rows, congestion = Rows(), term(block.congestion)
+    rows = Rows()
     for arc in sorted({*loads, *fixed}):
-        rows["links_are_no_busier"][arc] = congestion >= joined(loads.get(arc, [])) + fixed.get(arc, 0.0)
+        busy = joined(loads.get(arc, [])) + fixed.get(arc, 0.0)
+        rows["links_are_no_busier"][arc] = covers(block.congestion, busy)
     for v, node in enumerate(instance.nodes):
         users = [(j, network) for j, network in enumerate(networks) if v in network.able]
         if node.aggregation_bytes_per_s is not None and users:
             message_s = {j: network.job.gradient_bytes / node.aggregation_bytes_per_s / unit_s for j, network in users}
             busy = joined(message_s[j] * ended[j][v] for j, _ in users)
-            rows["switches_are_no_busier"][v] = congestion >= busy
+            rows["switches_are_no_busier"][v] = covers(block.congestion, busy)
     rows.add_to(
         block,
         links_are_no_busier="no link is busy for longer than the congestion",

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.aggregation.graph.bounds import widest
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, routes_of
-from ddlopt.models.linear import Rows, Sum, term, total, weighted
+from ddlopt.models.linear import Rows, Sum, notable, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
@@ -148,11 +149,16 @@ class RateLevels:
 
 
 def rate_levels(instance: GraphInstance) -> tuple[float, ...]:
-    """Rates that a job can have: any capacity over any number of jobs, the largest first."""
+    """Rates that a job can have: any capacity over any number of jobs, the largest first.
+
+    None is above what some job has by itself on the widest routes of its workers, which is the capacity of a link.
+    """
     capacities = {link.bandwidth_bytes_per_s for link in instance.links}
     capacities |= {n.aggregation_bytes_per_s for n in instance.nodes if n.aggregation_bytes_per_s is not None}
     rates = {capacity / number for capacity in capacities for number in range(1, len(instance.jobs) + 1)}
-    return tuple(sorted(rates, reverse=True))
+    widths = [(job, widest(instance, job)) for job in instance.jobs]
+    most = max(min(width[worker] for worker in job.workers) for job, width in widths)
+    return tuple(sorted((rate for rate in rates if rate <= most), reverse=True))
 
 
 _TREE_ROWS = {
@@ -306,8 +312,9 @@ def _flow_rows(
     block.rate_flow = pyo.Var(flows, domain=pyo.NonNegativeReals, doc="flow of the rate from a group to the server")
     arcs = list(block.uses)
     block.share = pyo.Var(arcs, domain=pyo.NonNegativeReals, doc="rate of a job on an arc")
+    # Rates that are nothing beside others count as such in rows: less flows, which makes them weaker.
     rates = [
-        weighted((level / levels[0], block.level[j, number]) for number, level in enumerate(levels))
+        notable(weighted((level / levels[0], block.level[j, number]) for number, level in enumerate(levels)))
         for j in range(len(networks))
     ]
     for j, network in enumerate(networks):

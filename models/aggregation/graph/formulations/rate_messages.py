@@ -20,8 +20,8 @@ from ddlopt.models.aggregation.graph.formulations.graph_aggregation import (
 )
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RATE_ROWS, Shared, share_rows, switch_shares
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
-from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network
-from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
+from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, rate_unit
+from ddlopt.models.linear import Rows, Sum, joined, notable, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _LAYERS = GraphAggregation()
@@ -76,7 +76,7 @@ class RateMessages:
     ``level[j, l]``
         Y; levels of all rates that the job can have, in falling order.
     ``objective``
-        Sum of rates in units of the largest bandwidth, to be maximised.
+        Sum of rates in units of :func:`~ddlopt.models.aggregation.graph.network.rate_unit`, to be maximised.
 
     References
     ----------
@@ -105,7 +105,7 @@ class RateMessages:
         """Fill ``block``."""
         networks = [job_network(instance, job) for job in instance.jobs]
         levels = job_levels(instance, networks)
-        unit = _unit(instance)
+        unit = rate_unit(instance)
         add_messages(block, networks)
         block.uses = pyo.Var(list(block.sums), domain=pyo.Binary, doc="1 if the job has messages on the arc")
         pairs = [(j, number) for j, own in enumerate(levels) for number in range(len(own))]
@@ -124,8 +124,10 @@ class RateMessages:
         if self.flows:
             block.scaled = pyo.Block()
             add_messages(block.scaled, networks, scaled=True)
-            _scaled_rows(rows, block, instance, networks, in_units)
-            _capacity_rows(rows, block, instance, networks, in_units, unit)
+            # Rates that are nothing beside others count as such in rows: less flows, which makes them weaker.
+            flows = [notable(rate) for rate in in_units]
+            _scaled_rows(rows, block, instance, networks, flows)
+            _capacity_rows(rows, block, instance, networks, flows, unit)
         rows.add_to(block, **JOB_ROWS, **RATE_ROWS, **LIMIT_ROWS, **_ROWS)
         block.objective = pyo.Expression(expr=joined(in_units).expression)
 
@@ -148,12 +150,7 @@ class RateMessages:
 
     def objective_value(self, instance: GraphInstance, value: float) -> float:
         """Bytes per second."""
-        return value * _unit(instance)
-
-
-def _unit(instance: GraphInstance) -> float:
-    """Bytes per second in which the model counts."""
-    return max(link.bandwidth_bytes_per_s for link in instance.links)
+        return value * rate_unit(instance)
 
 
 def _most_sums(instance: GraphInstance, network: JobNetwork) -> int:
@@ -240,7 +237,7 @@ def _scaled_rows(
     of_messages = Rows()
     for j, network in enumerate(networks):
         job_rows(of_messages, block.scaled, instance, j, network, rates[j])
-        most = max(rates[j].coefficients)
+        most = max(rates[j].coefficients, default=0.0)
         for v in network.able:
             scaled, aggregates = term(block.scaled.aggregates[j, v]), term(block.aggregates[j, v])
             rows["scaled_is_within_rate"][j, v] = scaled <= rates[j]

@@ -9,6 +9,7 @@ from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotsInstance
 from ddlopt.models.errors import SolverError
+from ddlopt.models.units import unit_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class SlotShares:
     the relaxation of the choice as tight as it can be for each job by itself: at a given rate its cost is the largest
     convex function below that of both. With buckets, :math:`\alpha_j t_j` is the largest of :math:`\alpha_{jk} t_j -
     W_j (c_j - r_{jk}) (1 - y_j)` and 0. For goal ``slowest`` the largest of :math:`W_j c_j` plus the job's term is
-    minimised. Times are counted in :math:`\sum_j \alpha_j`.
+    minimised. Times are counted in the sum of what jobs take at least, see :func:`unit_s`.
 
     Without fallback and with ``whole`` false the optimum is that of the instance. The multiplier of a row is the price
     of its resource: of all slots of a switch, of a link's bandwidth (:meth:`prices`);
@@ -126,5 +127,6 @@ def prices_of(problem: cp.Problem, arrays: SlotArrays) -> Floats:
 
 
 def unit_s(arrays: SlotArrays) -> float:
-    """See :class:`SlotShares`."""
-    return float((arrays.cost / arrays.cap).sum())
+    """Time in which models count: near the sum of what jobs send at least, at their caps or by their servers."""
+    back = np.divide(arrays.cost, arrays.fallback, out=np.full(arrays.count, np.inf), where=arrays.fallback > 0)
+    return unit_of(float(np.minimum(arrays.cost / arrays.cap, back).sum()), parts=1)

@@ -14,8 +14,8 @@ from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
-from ddlopt.models.linear import Rows, linear, term, total, weighted
-from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
+from ddlopt.models.linear import Rows, linear, notable, term, total, weighted
+from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 
 # Forty halvings of a logarithm are exact to twelve digits.
 _BISECTIONS = 40
@@ -119,7 +119,7 @@ class SlotTangents:
         self._add_memory(rows, block, arrays)
         for k in range(len(arrays.slots), len(arrays.limits)):
             used = (arrays.rows[k] * arrays.cap / arrays.limits[k]).tolist()
-            rows["rows_hold"][k] = weighted((a, block.rate[j]) for j, a in enumerate(used) if a) <= 1.0
+            rows["rows_hold"][k] = notable(weighted((a, block.rate[j]) for j, a in enumerate(used) if a)) <= 1.0
         rows.add_to(block, **_ROWS)
         terms = [(1.0, time) for time in block.time.values()]
         terms += [(float(arrays.lost_back[j] / unit), block.back[j]) for j in may]
@@ -132,7 +132,9 @@ class SlotTangents:
             for place, (point, k) in enumerate(_with_kinks(arrays, j, points)):
                 weight = float(arrays.costs[k, j] / arrays.cap[j] / unit)
                 at_none = 2 * weight / point - float(arrays.hidden[k, j]) / unit
-                rows["times_are_taken"][j, place] = time >= at_none * sends - weight / point**2 * rate
+                # A tangent that is negligible at rate 0 is so everywhere.
+                if at_none > NEGLIGIBLE_COEFFICIENT:
+                    rows["times_are_taken"][j, place] = time >= at_none * sends - weight / point**2 * rate
             if j in block.back:
                 rows["rates_need_switches"][j] = rate <= sends
 
@@ -140,7 +142,7 @@ class SlotTangents:
         for j, s in block.PAIRS:
             row = arrays.rows_of(j, s)[0]
             slots, needed = term(block.slots[j, s]), float(arrays.cap[j] * arrays.memory[row, j])
-            rows["slots_suffice"][j, s] = slots >= needed * term(block.rate[j])
+            rows["slots_suffice"][j, s] = slots >= notable(needed * term(block.rate[j]))
             if arrays.instance.whole:
                 rows["one_slot"][j, s] = slots >= 1 - (term(block.back[j]) if j in block.back else 0)
         for row, (s, limit) in enumerate(zip(arrays.switch_of.tolist(), arrays.slots.tolist(), strict=True)):

@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.table.bounds import table_bound
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.aggregation.table.values import best_values
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, term, total, weighted
+from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
+from ddlopt.models.units import unit_of
 
+_PARTS = 16
+"""Units that an even division takes: good ones have errors of some of them, or some tenths, and not of millionths."""
 MOST_ARCS = 30_000
 """Beyond, the program is of no use: it takes longer than anybody waits."""
 
@@ -86,7 +90,7 @@ class TablePath:
             for (a, b), error, variable in zip(own, errors.tolist(), variables, strict=True):
                 begin[a - table.low].append(variable)
                 end[b - table.low].append(variable)
-                if error > 0:
+                if error > NEGLIGIBLE_COEFFICIENT:
                     for z in range(a - table.low, b - table.low):
                         over[z].append((error, variable))
             for z, terms in enumerate(over):
@@ -145,12 +149,25 @@ class TablePath:
 
 
 def error_unit(instance: TableInstance) -> float:
-    """In what errors of the model are measured: the bound, or the largest error of tables with one entry."""
-    bound = table_bound(instance)
-    if bound > 0:
-        return bound
+    """In what errors of the model are measured, a power of two.
+
+    A sixteenth of the objective where each table has as many entries, all of the same length, as memory allows; where
+    that is 0, of the largest error of tables with one entry.
+    """
+    most = max(1, instance.budget_bytes // sum(table.entry_bytes for table in instance.tables))
+    even = [table.weight * float(_errors(table, _even(table, most)).max()) for table in instance.tables]
     single = [table.weight * float(_errors(table, [(table.low, table.high + 1)])[0]) for table in instance.tables]
-    return max(single) or 1.0
+    return unit_of(sum(even) if instance.goal == "sum" else max(even), max(single), parts=_PARTS)
+
+
+def _even(table: LookupFunction, most: int) -> list[tuple[int, int]]:
+    """At most so many entries of the same length, those at the ends apart."""
+    if table.entries == "ranges":
+        cuts = np.unique(np.linspace(table.low, table.high + 1, min(most, table.operands) + 1).astype(int)).tolist()
+        return list(pairwise(cuts))
+    bits = next(b for b in count() if (table.high >> b) - (table.low >> b) < most)
+    blocks = range(table.low >> bits, (table.high >> bits) + 1)
+    return [(max(k << bits, table.low), min((k + 1) << bits, table.high + 1)) for k in blocks]
 
 
 def _arcs(table: LookupFunction) -> list[tuple[int, int]]:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import TreeTables, budgets, coupled, tables
 from ddlopt.models.errors import SolverError
-from ddlopt.models.linear import Rows, linear, term, total, weighted
+from ddlopt.models.linear import Rows, covers, linear, term, total, weighted
+from ddlopt.models.units import unit_of
 
 # Index of what is above the root; switches are numbered from 0.
 DESTINATION = -1
@@ -17,8 +19,10 @@ _Terms = list[tuple[float, Any]]
 
 
 def unit_s(instance: TreeInstance) -> float:
-    """Seconds that the largest message takes on the slowest link; models of a tree measure time in it."""
-    return max(instance.seconds_per_message) * max(job.message_size for job in instance.jobs)
+    """Time in which models of a tree count, a power of two: near the longest of a message on a link that it takes."""
+    sizes = np.array([job.message_size for job in instance.jobs])[:, None]
+    times = np.where(tables(instance).below > 0, sizes * np.array(instance.seconds_per_message), 0.0)
+    return unit_of(float(times.max()), parts=1)
 
 
 def add_switches(block: pyo.Block, instance: TreeInstance, figures: TreeTables) -> None:
@@ -181,7 +185,7 @@ class TreeAggregation:
                 for a in states.anchors[j][v]
                 if (j, v, a) in f
             )
-            rows["links_are_bounded"][v] = term(block.busiest) >= busy
+            rows["links_are_bounded"][v] = covers(block.busiest, busy)
         rows.add_to(
             block,
             messages_are_passed_on="a link has what enters at its switch and what comes from below",

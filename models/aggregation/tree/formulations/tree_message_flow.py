@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import add_switches, read_switches, unit_s
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, tables
-from ddlopt.models.linear import Rows, term, total, weighted
+from ddlopt.models.linear import Rows, covers, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
@@ -77,7 +77,9 @@ class TreeMessageFlow:
             goal = term(block.busiest)
             for v in sorted({v for _, v in reached}):
                 on_link = [(j, v) for j, _ in enumerate(instance.jobs) if (j, v) in seconds]
-                rows["links_are_bounded"][v] = goal >= weighted((seconds[pair], m[pair]) for pair in on_link)
+                rows["links_are_bounded"][v] = covers(
+                    block.busiest, weighted((seconds[pair], m[pair]) for pair in on_link)
+                )
             for pair in reached:
                 if caps[pair] < most[pair]:
                     rows["messages_are_limited"][pair] = term(m[pair]) <= float(caps[pair])

@@ -17,10 +17,11 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import tables_of
 
 
-def add_rates(block: pyo.Block, rate: Any) -> None:
+def add_rates(block: pyo.Block, rate: Any, unit: float) -> None:
     """Add ``reduced_rate[q]`` and ``moved_rate[p]``: bytes times ``rate``, by products with strategies and pairs.
 
-    The equations that bind strategies and pairs are repeated with every variable times rate.
+    The equations that bind strategies and pairs are repeated with every variable times rate. The rate is that of a
+    congestion in ``unit`` of the block's units, in which bytes are counted here.
     """
     low, high = rate.lb, rate.ub
     block.strategy_rate = pyo.Var(block.CHOICES, bounds=(0, high), doc="rate if the layer takes the strategy, else 0")
@@ -30,10 +31,10 @@ def add_rates(block: pyo.Block, rate: Any) -> None:
     rates = {id(block.strategy[key]): block.strategy_rate[key] for key in block.CHOICES}
     rates |= {id(block.transition[key]): block.transition_rate[key] for key in block.TRANSITIONS}
 
-    def times_rate(expression: Any) -> list[tuple[float, Any]]:
+    def times_rate(expression: Any, unit: float = 1.0) -> list[tuple[float, Any]]:
         found = generate_standard_repn(expression, compute_values=True)
-        terms = [(c, rates[id(x)]) for c, x in zip(found.linear_coefs, found.linear_vars, strict=True)]
-        return [*terms, (found.constant, rate)]
+        terms = [(c / unit, rates[id(x)]) for c, x in zip(found.linear_coefs, found.linear_vars, strict=True)]
+        return [*terms, (found.constant / unit, rate)]
 
     for name in ("layer_has_a_strategy", "source_agrees", "target_agrees"):
         bound = block.component(name)
@@ -65,15 +66,15 @@ def add_rates(block: pyo.Block, rate: Any) -> None:
 
     @block.Constraint(block.SETS, doc="gradient bytes follow from the rates of strategies")
     def reduced_rates_follow(b: Any, q: int) -> Any:
-        return linear([*times_rate(b.reduced[q]), (-1.0, b.reduced_rate[q])]) == 0
+        return linear([*times_rate(b.reduced[q], unit), (-1.0, b.reduced_rate[q])]) == 0
 
     @block.Constraint(block.PATTERNS, doc="bytes of patterns follow from the rates of strategies")
     def moved_rates_follow(b: Any, p: int) -> Any:
-        return linear([*times_rate(b.moved[p]), (-1.0, b.moved_rate[p])]) == 0
+        return linear([*times_rate(b.moved[p], unit), (-1.0, b.moved_rate[p])]) == 0
 
 
-def add_inverse(block: pyo.Block, rate: Any, gap: float, from_zero: bool) -> None:
-    """``congestion`` is at least tangents of 1 / ``rate`` that are short of it by the part ``gap`` at most.
+def add_inverse(block: pyo.Block, rate: Any, gap: float, from_zero: bool, unit: float) -> None:
+    """``congestion`` is at least tangents of ``unit`` / ``rate`` that are short of it by the part ``gap`` at most.
 
     Unless ``from_zero``, the rate's upper bound may stand for a congestion of nothing; then all are lowered by as much.
     """
@@ -83,12 +84,16 @@ def add_inverse(block: pyo.Block, rate: Any, gap: float, from_zero: bool) -> Non
     pieces = max(1, ceil(log(high / low) / log((1 + root) / (1 - root))))
     points = np.geomspace(low, high, pieces + 1).tolist()
     shift = 0.0 if from_zero else 1 / high
+    block.inverse = pyo.Var(bounds=(0, None), doc="congestion, where the rate is its inverse")
+    block.congestion_follows = pyo.Constraint(
+        expr=unit * block.inverse <= block.congestion, doc="congestion covers that of the network"
+    )
     block.TANGENTS = pyo.RangeSet(0, len(points) - 1, doc="points at which the inverse of the rate has a tangent")
 
     @block.Constraint(block.TANGENTS, doc="congestion is at least the inverse of the rate")
     def congestion_is_inverse(b: Any, i: int) -> Any:
         x = points[i]
-        return linear([(x, b.congestion), (1 / x, rate)]) >= 2.0 - shift * x
+        return linear([(x, b.inverse), (1 / x, rate)]) >= 2.0 - shift * x
 
 
 def add_volume_rate(block: pyo.Block, instance: CodesignInstance) -> None:

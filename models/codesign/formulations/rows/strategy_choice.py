@@ -121,13 +121,11 @@ def set_choices(block: pyo.Block, instance: CodesignInstance, choices: tuple[int
 
 
 def linear(terms: Iterable[tuple[float, Any]]) -> Any:
-    """A linear expression of (coefficient, variable) pairs, without what a solver would not keep; zero if none is left.
+    """A linear expression of (coefficient, variable) pairs, without what a solver would not keep; there may be none.
 
     In units of an iteration that is less than a nanosecond in a second.
     """
     pairs = [(c, v) for c, v in terms if abs(c) > NEGLIGIBLE_COEFFICIENT]
-    if not pairs:
-        return 0.0
     return LinearExpression(constant=0.0, linear_coefs=[c for c, _ in pairs], linear_vars=[v for _, v in pairs])
 
 

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, staleness
 from ddlopt.models.linear import Rows, linear, total
+from ddlopt.models.units import unit_of
 
 MOST_STEPS = 300
 """Beyond, there are more than 45 000 segments."""
@@ -121,5 +122,23 @@ class ExchangePath:
 
 
 def unit(instance: ExchangeInstance) -> float:
-    """Mean staleness of a step without any send, or 1."""
-    return float(staleness(instance.points, (), instance.plain).mean()) or 1.0
+    """A power of two near what steps are stale by at least, so that a point far off does not count.
+
+    With at most m sends it is the sum of the T - 1 - m least distances of a point from those before; with a price of a
+    send, the sum of these where they are less than the price, and else the price. Where that is 0, it is near the mean
+    staleness without any send.
+    """
+    near = [float(staleness(instance.points[[s, t]], (), instance.plain)[1]) for s, t in _nearest(instance)]
+    if instance.sends is not None:
+        least = sum(sorted(near)[: max(0, len(near) - instance.sends)])
+    else:
+        least = sum(min(each, instance.send_cost or 0.0) for each in near)
+    return unit_of(least, float(staleness(instance.points, (), instance.plain).mean()), parts=1)
+
+
+def _nearest(instance: ExchangeInstance) -> list[tuple[int, int]]:
+    """Every later step, with the step before it whose point is nearest."""
+    points, found = instance.points, []
+    for t in range(1, len(points)):
+        found.append((int(((points[:t] - points[t]) ** 2).sum(axis=1).argmin()), t))
+    return found
