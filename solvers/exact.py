@@ -190,11 +190,14 @@ class _Run:
         claimed, message = self.value(outcome.objective), outcome.message
         if self.outer:
             claimed = None
-        elif claimed is not None and outcome.status is not Status.OPTIMAL:
-            # An incumbent that is not the last one may leave slack: its variables say less than the solution is.
+        elif claimed is not None:
+            # An incumbent that is not the last one, or good enough for the gap asked for, may leave slack: its
+            # variables say less than the solution is.
             objective = self._checked(solution)
             if objective is not None and better(objective, claimed, self.instance.sense):
-                claimed = objective
+                within_gap = abs(objective - claimed) <= self.gate.limits.gap * abs(claimed)
+                if within_gap or outcome.status is not Status.OPTIMAL:
+                    claimed = objective
         if start is not None and scope is None and self._is_better(start, solution, claimed):
             solution, claimed, message = start, None, f"kept the start; {message}".rstrip("; ")
         status, infeasible = outcome.status, None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ddlopt.models.contracts import Formulation
-from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.solvers.backends.contracts import Backend, uses_of_backend
@@ -69,7 +69,10 @@ class MetricCuts:
         began = time.perf_counter()
         achievable = _achieved_bytes(instance, start)
         separation = dataclasses.replace(self.separation, achievable_bytes=achievable)
-        found = separation.run(instance, None if limits.time_s is None else self.share * limits.time_s)
+        try:
+            found = separation.run(instance, None if limits.time_s is None else self.share * limits.time_s)
+        except InfeasibleError:  # the formulation tells of it, with the proof
+            return Exact(self.name, self.family, MinCongestion(), self.backend).solve(instance, limits, seed)
         formulation = MinCongestion(cuts=found.cuts, proven_bytes=found.bound_bytes, achievable_bytes=achievable)
         used = time.perf_counter() - began
         left = None if limits.time_s is None else max(1e-3, limits.time_s - used)

@@ -10,6 +10,7 @@ from brute_force import brute_force, link_choices
 from topology_cases import DANOINT, all_to_all, job
 from volume import for_each, slow, some, spread
 
+from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
@@ -274,8 +275,15 @@ def test_refuses_what_it_does_not_cover():
 
 
 def test_too_many_partners_without_forwarding():
+    """No matter of options, so that it is refused by nobody: the answer is that there is no design, with the proof."""
+    instance = all_to_all(4, host_forwarding=False)
+    for options in ({}, {"achievable_bytes": 1.0}):
+        assert MinCongestion(**options).refuses(instance) is None
+        result = solve(instance, **options)
+        assert (result.status, result.evidence) == (Status.INFEASIBLE, Evidence.COMBINATORIAL)
+        assert "server 0 must send to 3 servers" in result.message
     with pytest.raises(InfeasibleError):
-        solve(all_to_all(4, host_forwarding=False))
+        build_model("topology", MinCongestion(), instance)
 
 
 def test_read_refuses_links_laid_in_part():

@@ -54,6 +54,11 @@ class OnePiece:
     Progress is then :math:`\sum \varphi\, \ell` plus that of plans on one server. A concave utility is replaced by
     pieces of tangents (``outer``), and plans that finish a job need as much progress as it wants.
 
+    Parameters
+    ----------
+    symmetry : bool
+        Whether the widest job has no more workers on a server than on an equal one before it.
+
     Ports
     -----
     ``plan[h]``
@@ -74,11 +79,17 @@ class OnePiece:
         Total utility less the price of energy, the smallest part, minus the busy slots, or minus the weighted slots
         from arrival to end, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
+    What a host must not couple to
+    ------------------------------
+    With ``symmetry``, which of equal servers is which. Runs that go on after their job has finished have no plan.
+
     References
     ----------
     The contention is that of SJF-BCO (MobiHoc 2022), in our reading. Plans of jobs as columns are common; the rows of
     contention are ours.
     """
+
+    symmetry: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
     outer: ClassVar[bool] = True
@@ -93,7 +104,7 @@ class OnePiece:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
         if instance.objective == "finish_time_fairness":
             return "the objective is a ratio of times, which it does not know; use time-indexed"
-        found = plans(instance)
+        found = plans(instance, self.symmetry)
         return found if isinstance(found, str) else None
 
     def scope(self, instance: SchedulingInstance) -> str | None:
@@ -109,7 +120,7 @@ class OnePiece:
             If a job must be finished that no plan finishes. Plans have all places and rings of each number of workers
             and all first and last slots, at the speed of the job alone, which others never exceed.
         """
-        every = _plans(instance)
+        every = self._plans(instance)
         block.PLANS = pyo.RangeSet(0, len(every) - 1)
         block.plan = pyo.Var(block.PLANS, domain=pyo.Binary, doc="plan is taken")
         by_job: dict[int, list[int]] = {i: [] for i in range(len(instance.jobs))}
@@ -147,14 +158,15 @@ class OnePiece:
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
         """The plans of a schedule; a job whose plan is none of those listed is left to the solver."""
         place: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        for h, one in enumerate(_plans(instance)):
+        every = self._plans(instance)
+        for h, one in enumerate(every):
             place[one.job, one.option.workers, one.option.ring, one.first].append(h)
         for variable in block.plan.values():
             variable.set_value(0)
-        for run in renumbered(instance, solution.runs):
+        for run in renumbered(instance, solution.runs) if self.symmetry else solution.runs:
             these = place[run.job, run.workers, run.ring, run.start]
             if these:  # of those the one that ends with the run, or where it is of no more use
-                ends = {_plans(instance)[h].last: h for h in these}
+                ends = {every[h].last: h for h in these}
                 block.plan[ends.get(run.end, ends[max(ends)])].set_value(1)
 
     def read(self, block: pyo.Block, instance: SchedulingInstance) -> Schedule:
@@ -166,7 +178,7 @@ class OnePiece:
             If a plan is taken in part.
         """
         runs = []
-        for h, one in enumerate(_plans(instance)):
+        for h, one in enumerate(self._plans(instance)):
             value = block.plan[h].value or 0.0
             if abs(value - round(value)) > INTEGRALITY_TOL:
                 raise SolverError(f"plan {h} is taken to {value:.6g}")
@@ -187,12 +199,11 @@ class OnePiece:
         value = value * objective_unit(instance)
         return value if instance.sense == "maximize" else -value * instance.slot_s
 
-
-def _plans(instance: SchedulingInstance) -> Sequence[Plan]:
-    found = plans(instance)
-    if isinstance(found, str):
-        raise SolverError(found)
-    return found
+    def _plans(self, instance: SchedulingInstance) -> Sequence[Plan]:
+        found = plans(instance, self.symmetry)
+        if isinstance(found, str):
+            raise SolverError(found)
+        return found
 
 
 def _add_capacities(block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan]) -> None:

@@ -39,14 +39,14 @@ def is_contended(instance: SchedulingInstance, option: Option) -> bool:
 
 
 @lru_cache(maxsize=8)
-def plans(instance: SchedulingInstance) -> tuple[Plan, ...] | str:
+def plans(instance: SchedulingInstance, symmetry: bool = True) -> tuple[Plan, ...] | str:
     """Every plan of every job that can be of use, or why there are too many.
 
     None goes on after the job has finished, and none that has to finish stops before. Equal servers can be exchanged,
-    so that on them the workers of the widest job do not increase.
+    so that on them the workers of the widest job do not increase, with ``symmetry``.
     """
     found: list[Plan] = []
-    widest = _widest(instance)
+    widest = _widest(instance) if symmetry else -1
     for i in range(len(instance.jobs)):
         try:
             each = options(instance, i)

@@ -14,10 +14,12 @@ from ddlopt.models.scheduling.formulations.rigid_gangs.gang_places import (
     renumbered,
     widest,
 )
+from ddlopt.models.scheduling.formulations.rigid_gangs.starts import add_busy
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.needs import least_slots
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -37,7 +39,7 @@ def too_large(instance: SchedulingInstance) -> str | None:
     return None
 
 
-def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | None) -> None:
+def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | None, reduced: bool = True) -> None:
     """Fill ``block``."""
     lowest = makespan_bound_slots(instance)
     places = _places(instance, achievable_s, lowest)
@@ -46,25 +48,29 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
     _add_loads(block, places)
     if instance.contention is not None:
         _add_levels(block, places)
-    _add_symmetry(block, places)
+    if reduced:
+        _add_symmetry(block, places)
     if instance.objective == "makespan":
         _add_makespan(block, places, lowest)
     else:
-        terms, constant = [], 0.0
+        terms, constant, unit = [], 0.0, objective_unit(instance)
         for j, job in enumerate(instance.jobs):
-            terms += [(job.utility.value * (t + 1), block.ends[j, t]) for t in places.slots(j)]
-            constant -= job.utility.value * job.arrival
+            terms += [(job.utility.value / unit * (t + 1), block.ends[j, t]) for t in places.slots(j)]
+            constant -= job.utility.value / unit * job.arrival
         block.objective = pyo.Expression(expr=linear(terms, constant))
 
 
-def set_values(block: pyo.Block, instance: SchedulingInstance, solution: Schedule, achievable_s: float | None) -> None:
+def set_values(
+    block: pyo.Block, instance: SchedulingInstance, solution: Schedule, achievable_s: float | None, reduced: bool = True
+) -> None:
     """Servers and slots of a schedule; what is left follows from them. None where equal servers or jobs are swapped."""
     lowest = makespan_bound_slots(instance)
     places = _places(instance, achievable_s, lowest)
     runs = {run.job: run for run in solution.runs}
     if len(runs) < len(places.jobs) or any(run.end > places.slots(j).stop for j, run in runs.items()):
         return
-    runs = renumbered(places, runs)
+    if reduced:
+        runs = renumbered(places, runs)
     for j, run in runs.items():
         held = dict(run.workers)
         for s in places.servers:
@@ -267,9 +273,7 @@ def _add_symmetry(block: pyo.Block, places: GangPlaces) -> None:
 
 def _add_makespan(block: pyo.Block, places: GangPlaces, lowest: int) -> None:
     late = list(range(lowest, places.horizon))
-    block.LATE = pyo.Set(initialize=late, doc="slots after the bound")
-    block.busy = pyo.Var(block.LATE, domain=pyo.Binary, doc="the last end is after the slot")
-    block.objective = pyo.Expression(expr=linear([(1.0, block.busy[t]) for t in late], float(lowest)))
+    add_busy(block, lowest, places.horizon)
 
     @block.Constraint(late[1:], doc="busy slots come first")
     def busy_slots_come_first(b: Any, t: int) -> Any:

@@ -11,6 +11,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.units import objective_unit
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class RigidGangs:
     achievable_s : float, optional
         An objective that some schedule is known to have; worse ones are excluded. Default: the makespan of a simple
         list schedule, where the starts form is taken.
+    reduced : bool
+        Leave out what is no better for the objective: equal servers and jobs in another order, starts that left-shifted
+        schedules do not have, and slots after the makespan of a simple list schedule.
 
     Ports
     -----
@@ -68,9 +72,15 @@ class RigidGangs:
     ``running[j, t]``, ``workers[j, s]`` : places form
         1 if job j runs in slot t, and its workers on server s.
     ``busy[t]`` : objective ``makespan``
-        1 if the last end is after slot t, for slots from L on.
+        1 if the last end is after slot t.
     ``objective``
-        Slots to the last end, or weighted slots from arrival to end, to be minimised.
+        Slots to the last end, or weighted slots from arrival to end in units of
+        :func:`~ddlopt.models.scheduling.units.objective_unit`, to be minimised.
+
+    What a host must not couple to
+    ------------------------------
+    With ``reduced``, which of equal servers and equal jobs is which, and when jobs start where they do not hurry; with
+    ``achievable_s``, schedules that are worse. Of jobs of one kind, which starts when.
 
     References
     ----------
@@ -80,6 +90,7 @@ class RigidGangs:
     """
 
     achievable_s: float | None = None
+    reduced: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
@@ -92,7 +103,7 @@ class RigidGangs:
         if instance.preemptive:
             return "jobs are preemptive, but it runs each in one piece; use time-indexed"
         if pool(instance).exact:
-            return rigid_starts.too_large(instance, self.achievable_s)
+            return rigid_starts.too_large(instance, self.achievable_s, self.reduced)
         return rigid_places.too_large(instance)
 
     def scope(self, instance: SchedulingInstance) -> str | None:
@@ -105,13 +116,15 @@ class RigidGangs:
         Raises
         ------
         InfeasibleError
-            If it is proven that not all jobs can be finished in time.
+            If it is proven that not all jobs can be finished in time: the makespan's bound, of which
+            :func:`~ddlopt.models.scheduling.makespan.bounds.makespan_bound_slots` has the proof, is beyond the last
+            slot.
         """
-        self._form(instance).add(block, instance, self.achievable_s)
+        self._form(instance).add(block, instance, self.achievable_s, self.reduced)
 
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
         """Starts of the schedule's jobs, as early as their order allows; or their slots and places."""
-        self._form(instance).set_values(block, instance, solution, self.achievable_s)
+        self._form(instance).set_values(block, instance, solution, self.achievable_s, self.reduced)
 
     def read(self, block: pyo.Block, instance: SchedulingInstance) -> Schedule:
         """The schedule that the values describe.
@@ -126,7 +139,7 @@ class RigidGangs:
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
         """Seconds for slots."""
-        return value * instance.slot_s
+        return value * objective_unit(instance) * instance.slot_s
 
     def _form(self, instance: SchedulingInstance) -> Any:
         return rigid_starts if pool(instance).exact else rigid_places

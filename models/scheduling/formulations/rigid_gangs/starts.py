@@ -23,6 +23,7 @@ from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.solution import Schedule
+from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _MOST_TERMS = 1_500_000
@@ -51,14 +52,14 @@ class Plan(NamedTuple):
     capacity: tuple[float, ...]
 
 
-def too_large(instance: SchedulingInstance, achievable_s: float | None) -> str | None:
+def too_large(instance: SchedulingInstance, achievable_s: float | None, reduced: bool = True) -> str | None:
     """Why there are too many jobs or slots; None if there are not."""
     if len(instance.jobs) > _MOST_JOBS:
         return f"there are {len(instance.jobs)} jobs, but more than {_MOST_JOBS} are too many for it; use gang-search"
     jobs = gangs(instance)
     kinds = np.unique(np.column_stack((jobs.slots, jobs.arrival, jobs.last, jobs.weight, jobs.taken)), axis=0)
     slots, arrival, last = kinds[:, :3].T
-    span = np.minimum(last, _horizon(instance, jobs, achievable_s)) - arrival - slots
+    span = np.minimum(last, _horizon(instance, jobs, achievable_s, reduced)) - arrival - slots
     terms = int((np.maximum(0, span + 1) * slots).sum())
     if terms > _MOST_TERMS:
         return (
@@ -68,9 +69,9 @@ def too_large(instance: SchedulingInstance, achievable_s: float | None) -> str |
     return None
 
 
-def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | None) -> None:
+def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | None, reduced: bool = True) -> None:
     """Fill ``block``."""
-    plan = make_plan(instance, achievable_s)
+    plan, unit = make_plan(instance, achievable_s, reduced), objective_unit(instance)
     kinds = plan.kinds
     pairs = [(k, t) for k, kind in enumerate(kinds) for t in kind.starts]
     block.STARTS = pyo.Set(dimen=2, initialize=pairs, doc="(kind, slot) at which jobs may start")
@@ -88,7 +89,7 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
         _add_makespan(block, plan, running)
     else:
         terms = [
-            (kind.weight * (t + kind.slots - kind.arrival), block.starting[k, t])
+            (kind.weight / unit * (t + kind.slots - kind.arrival), block.starting[k, t])
             for k, kind in enumerate(kinds)
             for t in kind.starts
         ]
@@ -96,11 +97,16 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
     _add_pool(block, plan, running, plan.lowest if instance.objective == "makespan" else plan.horizon)
 
 
-def set_values(block: pyo.Block, instance: SchedulingInstance, solution: Schedule, achievable_s: float | None) -> None:
-    """Starts of a schedule, moved to the earliest in its order; none where they are past the horizon."""
-    plan, jobs = make_plan(instance, achievable_s), gangs(instance)
+def set_values(
+    block: pyo.Block, instance: SchedulingInstance, solution: Schedule, achievable_s: float | None, reduced: bool = True
+) -> None:
+    """Starts of a schedule, ``reduced`` to the earliest in its order; none where they are past the horizon."""
+    plan, jobs = make_plan(instance, achievable_s, reduced), gangs(instance)
     given = {run.job: run.start for run in solution.runs}
-    starts = earliest_starts(jobs, sorted(given, key=lambda job: (given[job], job)))
+    if reduced:
+        starts = earliest_starts(jobs, sorted(given, key=lambda job: (given[job], job)))
+    else:
+        starts = np.array([given[job] for job in range(len(instance.jobs))])
     counts: dict[tuple[int, int], int] = defaultdict(int)
     for k, kind in enumerate(plan.kinds):
         for job in kind.jobs:
@@ -110,7 +116,7 @@ def set_values(block: pyo.Block, instance: SchedulingInstance, solution: Schedul
     for pair, variable in block.starting.items():
         variable.set_value(counts.get(pair, 0))
     end = int((starts + jobs.slots).max())
-    for slot in range(plan.lowest, plan.horizon) if instance.objective == "makespan" else ():
+    for slot in range(plan.horizon) if instance.objective == "makespan" else ():
         block.busy[slot].set_value(int(slot < end))
 
 
@@ -129,7 +135,7 @@ def read(block: pyo.Block, instance: SchedulingInstance) -> Schedule:
 
 
 @lru_cache(maxsize=4)
-def make_plan(instance: SchedulingInstance, achievable_s: float | None) -> Plan:
+def make_plan(instance: SchedulingInstance, achievable_s: float | None, reduced: bool = True) -> Plan:
     """Kinds, bound and horizon.
 
     Raises
@@ -139,15 +145,17 @@ def make_plan(instance: SchedulingInstance, achievable_s: float | None) -> Plan:
     """
     jobs = gangs(instance)
     lowest = makespan_bound_slots(instance)
-    horizon = max(lowest, _horizon(instance, jobs, achievable_s))
-    kinds = _kinds(instance, jobs, horizon)
+    horizon = max(lowest, _horizon(instance, jobs, achievable_s, reduced))
+    kinds = _kinds(instance, jobs, horizon, reduced)
     if instance.objective == "completion" and achievable_s is not None:
         kinds = _cheap(kinds, achievable_s / instance.slot_s)
     return Plan(tuple(kinds), lowest, horizon, tuple(jobs.capacity.tolist()))
 
 
-def _horizon(instance: SchedulingInstance, jobs: Gangs, achievable_s: float | None) -> int:
+def _horizon(instance: SchedulingInstance, jobs: Gangs, achievable_s: float | None, reduced: bool) -> int:
     """Slots after which no job need run."""
+    if not reduced and achievable_s is None:
+        return instance.slots
     if instance.objective == "completion":
         return min(instance.slots, int(jobs.arrival.max() + jobs.slots.sum()))
     if achievable_s is not None:
@@ -157,8 +165,8 @@ def _horizon(instance: SchedulingInstance, jobs: Gangs, achievable_s: float | No
     return min(instance.slots, int(ends.max())) if (ends <= jobs.last).all() else instance.slots
 
 
-def _kinds(instance: SchedulingInstance, jobs: Gangs, horizon: int) -> list[Kind]:
-    useful = useful_starts(jobs, horizon)
+def _kinds(instance: SchedulingInstance, jobs: Gangs, horizon: int, reduced: bool = True) -> list[Kind]:
+    useful = useful_starts(jobs, horizon) if reduced else -1
     members: dict[Any, list[int]] = defaultdict(list)
     for job in range(len(jobs.slots)):
         weight = float(jobs.weight[job]) if instance.objective == "completion" else 1.0
@@ -194,9 +202,7 @@ def _running(kinds: Sequence[Kind]) -> dict[int, list[tuple[int, int]]]:
 def _add_makespan(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[int, int]]]) -> None:
     late = list(range(plan.lowest, plan.horizon))
     kinds, capacity = plan.kinds, plan.capacity
-    block.LATE = pyo.Set(initialize=late, doc="slots after the bound")
-    block.busy = pyo.Var(block.LATE, domain=pyo.Binary, doc="the last end is after the slot")
-    block.objective = pyo.Expression(expr=linear([(1.0, block.busy[t]) for t in late], float(plan.lowest)))
+    add_busy(block, plan.lowest, plan.horizon)
     by_kind = {
         (k, t): [start for _, start in group]
         for t in late
@@ -212,6 +218,15 @@ def _add_makespan(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[in
         together = min(int(c // a) for a, c in zip(kinds[k].taken, capacity, strict=True) if a)
         most = min(len(kinds[k].jobs), together)
         return linear([(1.0, b.starting[k, start]) for start in by_kind[k, t]]) <= most * b.busy[t]
+
+
+def add_busy(block: pyo.Block, lowest: int, horizon: int) -> None:
+    """``busy[t]`` of all slots, certainly of those before the bound ``lowest``, and ``objective``."""
+    block.SLOTS = pyo.RangeSet(0, horizon - 1, doc="slots")
+    block.busy = pyo.Var(
+        block.SLOTS, domain=pyo.Binary, bounds=lambda _, t: (int(t < lowest), 1), doc="the last end is after the slot"
+    )
+    block.objective = pyo.Expression(expr=linear((1.0, block.busy[t]) for t in block.SLOTS))
 
 
 def _add_pool(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[int, int]]], late: int) -> None:

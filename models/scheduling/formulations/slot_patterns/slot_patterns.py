@@ -75,6 +75,11 @@ class SlotPatterns:
         Total utility less the price of energy, the smallest part, minus the busy slots, or minus the weighted slots
         from arrival to end, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
+    What a host must not couple to
+    ------------------------------
+    Where workers are and over what rings: a pattern stands for all that are as fast for every job and as cheap, and for
+    those that are slower or dearer than it.
+
     References
     ----------
     The contention is that of SJF-BCO (MobiHoc 2022), rings and progress are those of GADGET (INFOCOM 2022), in our

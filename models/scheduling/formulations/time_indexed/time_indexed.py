@@ -164,6 +164,10 @@ class TimeIndexed:
         Total utility, smallest part, minus the busy slots, minus the weighted slots from arrival to end, or minus the
         largest ratio, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
 
+    What a host must not couple to
+    ------------------------------
+    Widths that do no more than a smaller one, which have no variables. All-or-nothing jobs run only if they finish.
+
     References
     ----------
     The schedules, progress and utilities are those of GADGET (INFOCOM 2022) in our reading. Tangents, the runs in one

@@ -264,8 +264,10 @@ def test_done_before_counts():
     instance = one_job(Capped(value=2.0), slots=1)
     assert solve(TimeIndexed(), instance)[0] == pytest.approx(0.8)
     for done, value in ((0.0, 0.8), (30.0, 1.4), (60.0, 2.0), (80.0, 2.0), (100.0, 2.0), (130.0, 2.0)):
-        model = build_model("scheduling", TimeIndexed(done=(done,)), instance)
-        assert Highs().solve(model, Limits()).objective == pytest.approx(value)
+        formulation = TimeIndexed(done=(done,))
+        model = build_model("scheduling", formulation, instance)
+        outcome = Highs().solve(model, Limits())
+        assert formulation.objective_value(instance, outcome.objective) == pytest.approx(value)
     assert TimeIndexed(done=(30.0,)).scope(instance) == "after mini-batches done before"
     assert TimeIndexed(done=(0.0,)).scope(instance) is None
 
@@ -281,9 +283,10 @@ def test_one_slot_after_others_is_the_knapsack_of_gains(seed):
     ]
     gains = [[value - row[0] for value in row] for row in worth]
     best, _ = best_widths(gains, np.ones(6, dtype=int), 6)
-    model = build_model("scheduling", TimeIndexed(done=tuple(done)), instance)
-    outcome = Highs().solve(model, Limits(gap=1e-7))
-    assert outcome.objective - sum(row[0] for row in worth) == pytest.approx(best, rel=1e-4)
+    formulation = TimeIndexed(done=tuple(done))
+    outcome = Highs().solve(build_model("scheduling", formulation, instance), Limits(gap=1e-7))
+    value = formulation.objective_value(instance, outcome.objective)
+    assert value - sum(row[0] for row in worth) == pytest.approx(best, rel=1e-4)
 
 
 @for_each("objective", OBJECTIVES)
@@ -296,14 +299,17 @@ def test_exact_proves_optimality_and_keeps_its_bound_apart(objective):
 
 
 def test_exact_estimates_that_are_off_are_no_error():
-    # Two tangents are far above the utility in between: the bound shows it, the objective does not.
+    # Two tangents are far above the utility in between: the model's value shows it, the objective does not.
     instance = one_job(Logarithmic(), minibatches=100, slots=1)
     result = Exact("time-indexed", "scheduling", TimeIndexed(tangents=2)).solve(instance, Limits())
     assert result.objective == pytest.approx(Logarithmic().of(0.4))
     assert result.status is Status.OPTIMAL  # within reach are no progress and one slot, where the tangents touch
     instance = one_job(Logarithmic(), minibatches=100, slots=2, jobs=(instance.jobs[0],) * 3)
-    result = Exact("time-indexed", "scheduling", TimeIndexed(tangents=2)).solve(instance, Limits())
-    assert result.bound > result.objective * (1 + 1e-3)
+    formulation = TimeIndexed(tangents=2)
+    result = Exact("time-indexed", "scheduling", formulation).solve(instance, Limits())
+    assert result.checked
+    estimate = Highs().solve(build_model("scheduling", formulation, instance), Limits()).objective
+    assert formulation.objective_value(instance, estimate) > result.objective * (1 + 1e-3)
 
 
 def test_exact_keeps_a_start_that_evaluates_better():
