@@ -100,7 +100,8 @@ for gpus in (4, 8, 16):
         host.has_slots_enough.add(slots >= needed - at_most * (1 - host.cluster.finished[number]))
         host.is_no_slower_than_plain.add(exchange_s <= plain_s[name])
         lost += error_unit(data) * block.excess / data.error_budget
-    host.worth = pyo.Objective(expr=host.cluster.objective - PRICE_OF_ERROR * lost, sense=pyo.maximize)
+    worth = scheduling.objective_value(optimistic, host.cluster.objective)
+    host.worth = pyo.Objective(expr=worth - PRICE_OF_ERROR * lost, sense=pyo.maximize)
     outcome = Highs().solve(host, Limits(time_s=60, gap=1e-3))
 
     # What was chosen as data: plans and schedule are checked from scratch, the latter at the lengths of the former.

@@ -22,7 +22,7 @@ for slack in (0.0, 0.1, 0.25):
     host.network = pyo.Block()
     formulation.build(host.network, instance)
 
-    # throughput = (combinatorial bound on the busiest link's bytes) / (its bytes), so a limit on time is a limit on it
+    # throughput = (bytes of the busiest server over its links) / (bytes of the busiest link): a limit on time limits it
     bytes_allowed = ((1 + slack) * fastest - instance.compute_s) * instance.link_bandwidth_bytes_per_s
     host.time_is_kept = pyo.Constraint(
         expr=host.network.throughput >= (1 - 1e-9) * unit_bytes(instance) / bytes_allowed

@@ -33,7 +33,8 @@ for scale in (0.0, 0.1, 0.3):
         if workers:
             host.used_is_rented.add(sum(workers) <= 4 * host.contracts[slot])
     rent = sum(scale * PRICE[slot] * 4 * host.contracts[slot] for slot in host.SLOTS)
-    host.profit = pyo.Objective(expr=host.jobs.objective - rent, sense=pyo.maximize)
+    utility = formulation.objective_value(instance, host.jobs.objective)
+    host.profit = pyo.Objective(expr=utility - rent, sense=pyo.maximize)
     outcome = Highs().solve(host, Limits(time_s=60, gap=1e-3))
 
     schedule = formulation.read(host.jobs, instance)

@@ -59,8 +59,12 @@ class HotParameters:
     ``used[s]``
         Registers that parameters take of switch s, decided ones included (an expression).
     ``objective``
-        What is saved in a second, in units of the mean value of all that fit into a switch; to be maximised. A host
-        model that takes registers away or adds worth needs ``reduced=False``.
+        What is saved in a second, in units of the mean value of all that fit into a switch; to be maximised.
+
+    What a host must not couple to
+    ------------------------------
+    With ``reduced``, registers that it takes away or worth that it adds: parameters are decided that are best on some
+    switch. With ``ordered``, which of equally hot parameters are on a switch.
 
     References
     ----------
