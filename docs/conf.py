@@ -31,7 +31,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "exclude-members": "model_config, model_post_init"}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_custom_sections = ["Ports", "What a host must not couple to"]
+napoleon_custom_sections = ["Ports"]
 
 highlight_language = "none"
 python_maximum_signature_line_length = 100

@@ -59,6 +59,9 @@ class CirculantDesign:
     :math:`\alpha_{k,p}` ``share[k, p]``, scaled by the throughput
     ==================== ===========================================================================
 
+    *What a host must not couple to.* With ``led``, which of the generators that traffic does not tell apart have links,
+    as prices of its own may.
+
     Parameters
     ----------
     invariants : tuple of int, optional
@@ -76,10 +79,6 @@ class CirculantDesign:
         f and α, scaled by the throughput.
     ``throughput``, ``objective``
         U over the load of the busiest link, to be maximised.
-
-    What a host must not couple to
-    ------------------------------
-    With ``led``, which of the generators that traffic does not tell apart have links, as prices of its own may.
 
     References
     ----------

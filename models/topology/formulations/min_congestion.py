@@ -74,6 +74,10 @@ class MinCongestion:
     Bytes are measured such that what the busiest server sends or receives, divided by d, is 10 units: z is at least
     10, large beside the absolute tolerances of solvers.
 
+    *What a host must not couple to.* With ``numbering``, which of the servers that traffic does not tell apart have
+    links, as prices of its own may; with ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs
+    that are worse.
+
     Parameters
     ----------
     server_cuts : bool
@@ -105,11 +109,6 @@ class MinCongestion:
         Those from source s.
     ``congestion``, ``objective``
         z in units.
-
-    What a host must not couple to
-    ------------------------------
-    With ``numbering``, which of the servers that traffic does not tell apart have links, as prices of its own may; with
-    ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs that are worse.
 
     References
     ----------

@@ -30,6 +30,8 @@ class MinVolume:
     For what flows would need n³ variables and rows it needs n, and its optimum is close to that of the whole problem:
     64.69 for the 65.67 of ``danoint``, within a minute. Give it to ``MinCongestion`` as ``proven_bytes``.
 
+    *What a host must not couple to.* As in ``MinCongestion``.
+
     Parameters
     ----------
     hops : {"moore", "between"}
@@ -47,10 +49,6 @@ class MinVolume:
         Units that server v forwards.
     ``congestion``, ``objective``
         A lower bound on that of the links, in units.
-
-    What a host must not couple to
-    ------------------------------
-    As in ``MinCongestion``.
 
     Notes
     -----

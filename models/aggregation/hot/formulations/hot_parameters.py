@@ -52,6 +52,9 @@ class HotParameters:
 
     .. math:: \sum_{s : m_s \ge m} x_{is} \ge \sum_{s : m_s \ge m} x_{ks} .
 
+    *What a host must not couple to.* With ``reduced``, registers that it takes away or worth that it adds: parameters
+    are decided that are best on some switch. With ``ordered``, which of equally hot parameters are on a switch.
+
     Ports
     -----
     ``on[j, i, s]``
@@ -60,11 +63,6 @@ class HotParameters:
         Registers that parameters take of switch s, decided ones included (an expression).
     ``objective``
         What is saved in a second, in units of the mean value of all that fit into a switch; to be maximised.
-
-    What a host must not couple to
-    ------------------------------
-    With ``reduced``, registers that it takes away or worth that it adds: parameters are decided that are best on some
-    switch. With ``ordered``, which of equally hot parameters are on a switch.
 
     References
     ----------

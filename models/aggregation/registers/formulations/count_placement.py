@@ -50,6 +50,9 @@ class CountPlacement:
     What a batch takes is a whole number where counts are, and is said to be one: where weights are whole, too, bounds
     are rounded up to the next whole number.
 
+    *What a host must not couple to.* With ``symmetry``, which of equal arrays is which. Always which of twins is in an
+    array, and the room of arrays: parameters in no batch take some, and are placed in the end.
+
     Parameters
     ----------
     symmetry : {"none", "fixing", "columns"}
@@ -64,11 +67,6 @@ class CountPlacement:
     ``objective``
         Weighted packets or pairs, with what the batches left out take, in units of :attr:`.Merged.unit`; to be
         minimised.
-
-    What a host must not couple to
-    ------------------------------
-    With ``symmetry``, which of equal arrays is which. Always which of twins is in an array, and the room of arrays:
-    parameters in no batch take some, and are placed in the end.
 
     References
     ----------

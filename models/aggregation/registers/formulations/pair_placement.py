@@ -38,6 +38,8 @@ class PairPlacement:
     Q are the batches with more than R parameters, and cliques of R + 1 that are found greedily, one through each pair.
     Array r has no parameter before the r-th hottest, where all arrays are alike.
 
+    *What a host must not couple to.* With ``symmetry``, which of equal arrays is which.
+
     Parameters
     ----------
     cliques : bool
@@ -53,10 +55,6 @@ class PairPlacement:
         y, for pairs that share a batch, i < j.
     ``objective``
         Weighted pairs in units of :func:`weight_unit`, to be minimised.
-
-    What a host must not couple to
-    ------------------------------
-    With ``symmetry``, which of equal arrays is which.
 
     References
     ----------

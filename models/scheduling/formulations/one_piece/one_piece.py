@@ -54,6 +54,9 @@ class OnePiece:
     Progress is then :math:`\sum \varphi\, \ell` plus that of plans on one server. A concave utility is replaced by
     pieces of tangents (``outer``), and plans that finish a job need as much progress as it wants.
 
+    *What a host must not couple to.* With ``symmetry``, which of equal servers is which. Runs that go on after their
+    job has finished have no plan.
+
     Parameters
     ----------
     symmetry : bool
@@ -78,10 +81,6 @@ class OnePiece:
     ``objective``
         Total utility less the price of energy, the smallest part, minus the busy slots, or minus the weighted slots
         from arrival to end, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
-
-    What a host must not couple to
-    ------------------------------
-    With ``symmetry``, which of equal servers is which. Runs that go on after their job has finished have no plan.
 
     References
     ----------

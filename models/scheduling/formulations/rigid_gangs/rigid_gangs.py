@@ -56,6 +56,10 @@ class RigidGangs:
     workers of the widest job, and of equal jobs the first starts first. It may run a job longer or at a higher level
     than need be, so that its objective is an estimate, while its bound holds (``outer``). It suits some ten jobs.
 
+    *What a host must not couple to.* With ``reduced``, which of equal servers and equal jobs is which, and when jobs
+    start where they do not hurry; with ``achievable_s``, schedules that are worse. Of jobs of one kind, which starts
+    when.
+
     Parameters
     ----------
     achievable_s : float, optional
@@ -76,11 +80,6 @@ class RigidGangs:
     ``objective``
         Slots to the last end, or weighted slots from arrival to end in units of
         :func:`~ddlopt.models.scheduling.units.objective_unit`, to be minimised.
-
-    What a host must not couple to
-    ------------------------------
-    With ``reduced``, which of equal servers and equal jobs is which, and when jobs start where they do not hurry; with
-    ``achievable_s``, schedules that are worse. Of jobs of one kind, which starts when.
 
     References
     ----------

@@ -57,6 +57,9 @@ class SlotPatterns:
     As whole slots are listed, its linear relaxation is that of Dantzig and Wolfe. It suits some six jobs on three
     servers.
 
+    *What a host must not couple to.* Where workers are and over what rings: a pattern stands for all that are as fast
+    for every job and as cheap, and for those that are slower or dearer than it.
+
     Ports
     -----
     ``times[k, p]``
@@ -74,11 +77,6 @@ class SlotPatterns:
     ``objective``
         Total utility less the price of energy, the smallest part, minus the busy slots, or minus the weighted slots
         from arrival to end, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
-
-    What a host must not couple to
-    ------------------------------
-    Where workers are and over what rings: a pattern stands for all that are as fast for every job and as cheap, and for
-    those that are slower or dearer than it.
 
     References
     ----------

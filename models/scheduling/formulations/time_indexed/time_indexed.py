@@ -119,6 +119,9 @@ class TimeIndexed:
 
     Progress is counted in slots at a job's fastest width, so that coefficients are near 1.
 
+    *What a host must not couple to.* Widths that do no more than a smaller one, which have no variables. All-or-nothing
+    jobs run only if they finish.
+
     Parameters
     ----------
     places : {"auto", "pool", "servers"}
@@ -163,10 +166,6 @@ class TimeIndexed:
     ``objective``
         Total utility, smallest part, minus the busy slots, minus the weighted slots from arrival to end, or minus the
         largest ratio, in units of :func:`~ddlopt.models.scheduling.units.objective_unit`; to be maximised.
-
-    What a host must not couple to
-    ------------------------------
-    Widths that do no more than a smaller one, which have no variables. All-or-nothing jobs run only if they finish.
 
     References
     ----------
