@@ -19,7 +19,8 @@ def lower_bound(instance: CodesignInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If some layer fits into the memory of no server whichever its strategy, or all of them do not fit together.
+        If some layer fits into the memory of no server whichever its strategy, or all of them do not fit together: the
+        leanest strategies of all take more than all servers have, and every plan takes no less.
     """
     return priced_bound(instance).value_s
 

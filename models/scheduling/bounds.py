@@ -43,7 +43,8 @@ def bound(instance: SchedulingInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If it proves that jobs that must finish cannot.
+        If it proves that jobs that must finish cannot: one of them by itself, or all in the slots that there are, as
+        of :func:`~ddlopt.models.scheduling.makespan.bounds.makespan_bound_slots`. Jobs that may stay idle prove none.
     """
     return _known(instance).bound
 

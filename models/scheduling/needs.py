@@ -77,7 +77,8 @@ def needs(instance: SchedulingInstance) -> Needs:
     Raises
     ------
     InfeasibleError
-        If a job that has to finish cannot between its arrival and its deadline, even alone.
+        If a job that has to finish cannot between its arrival and its deadline, even alone: at the best rate that any
+        width and place allows it needs more slots. No schedule gives it a better rate in a slot, and others only take.
     """
     rates = _rates(instance)
     best = [max(row) for row in rates]

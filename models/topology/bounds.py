@@ -101,7 +101,8 @@ def congestion_bounds(instance: TopologyInstance, enough: float = inf) -> dict[s
     Raises
     ------
     InfeasibleError
-        If a server has more servers to reach than the degree allows, which is proven for every design.
+        If a server has more servers to reach than the degree allows: without host forwarding each of them takes a link
+        of its own, and duplex links of degree 1 are a matching, over which nobody reaches more than one other.
     """
     pairs, reduced = _traffic_and_reduction(instance)
     _refuse_unreachable(instance, pairs)

@@ -24,7 +24,8 @@ def graph_bound(instance: GraphInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If a job must have more connections than are allowed, as no switch can aggregate for it.
+        If a job must have more connections than are allowed, as no switch can aggregate for it: then each of its
+        messages arrives at the server by itself, one for every worker.
     """
     idle = [_cannot_aggregate(instance, job) for job in instance.jobs]
     for j, job in enumerate(instance.jobs):

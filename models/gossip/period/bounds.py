@@ -23,7 +23,8 @@ def period_bound(instance: PeriodInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If no period reaches the target with the step size that is given.
+        If no period reaches the target with the step size that is given. Progress in a step falls with the period and
+        grows with mixing, so that what is at most 0 in all cases at period 1 is so at every period.
     """
     times = TimeToTarget.of(instance)
     bound = min(_bound(times, *case) for case in _cases(instance))

@@ -52,7 +52,8 @@ def exact_period_bound(instance: PeriodInstance) -> Fraction:
     NotApplicableError
         If t is not proven in intervals of that width.
     InfeasibleError
-        If no period reaches the target with the step that is given.
+        If no period reaches the target with the step that is given: progress in a step, which falls with the period,
+        is at most 0 at period 1, in fractions.
     """
     if instance.rounds is not None:
         mixing = ExactMixing(instance.rounds)

@@ -62,7 +62,8 @@ def makespan_bound_slots(instance: SchedulingInstance) -> int:
     Raises
     ------
     InfeasibleError
-        If it proves that not all jobs can be finished in time.
+        If it proves that not all jobs can be finished in time: the bound, which holds for every schedule that finishes
+        them, is beyond the last slot; or some job cannot by itself (:func:`~ddlopt.models.scheduling.needs.needs`).
     """
     jobs = needs(instance)
     views = _views(instance, jobs)

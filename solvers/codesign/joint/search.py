@@ -89,7 +89,8 @@ class Search:
         Raises
         ------
         InfeasibleError
-            If no choice of strategies can be sent, or none fits into memory.
+            If no choice of strategies can be sent, or none fits into memory: all are excluded, as the bound over those
+            left is more than any plan whatever takes.
         """
         self.floor_s = lower_bound(self.instance)
         if start is not None:

@@ -157,7 +157,7 @@ def _answer(search: Search) -> MethodOutput:
     """What a search found and proved."""
     instance = search.instance
     if search.best is None:
-        if search.complete:
+        if search.complete:  # every node was closed by a bound or a refutation, and no leaf had a design
             raise InfeasibleError(f"'{instance.name}': no links that its ports allow carry everything")
         raise NoSolutionError(f"'{instance.name}': no links were found over which everything can be sent")
     details = {**search.figures, "first_bytes": search.first_bytes, "proven_bytes": search.proven_bytes}
