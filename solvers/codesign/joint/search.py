@@ -89,8 +89,7 @@ class Search:
         Raises
         ------
         InfeasibleError
-            If no choice of strategies can be sent, or none fits into memory: all are excluded, as the bound over those
-            left is more than any plan whatever takes.
+            If no choice of strategies can be sent or fits: the bound over all left is more than any plan takes.
         """
         self.floor_s = lower_bound(self.instance)
         if start is not None:
