@@ -5,8 +5,9 @@ seconds, bytes or utilities but numbers of a *unit* that suits its instance. A u
 
 * **of data only**, by closed forms that are written down once. A bound that gets better must not move it: what a port
   means to a host model would change. Better bounds go into the bounds of variables;
-* **by what matters**: the objective of a simple solution, or what everything takes at least, and then something coarser
-  for data of which that is 0. Not the largest figure there is, which a single slow device or dear option makes;
+* **by what matters**: halfway (:func:`between`) from what everything takes at least to the objective of a simple
+  solution, and then something coarser for data of which these are 0. Not the largest figure there is, which a single
+  slow device or dear option makes;
 * **a power of two**, so that no digit is lost when figures are divided by it: rows hold in exact arithmetic where they
   hold for the data.
 
@@ -17,6 +18,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 from pyomo.repn import generate_standard_repn
@@ -26,8 +29,10 @@ from ddlopt.models.tolerances import TINY
 
 LARGEST_COEFFICIENT = 1e12
 """Times the 1e-7 to which solvers hold integrality it is a hundred times what objectives are, in units."""
-LARGEST_BIG_M = 1e6
-"""Times the objective: a binary variable that is off by 1e-7 then hides a tenth of it; more says nothing."""
+MOST_UNITS = 1e8
+"""What takes longer may count as that long where this only weakens a row: nothing that has it is near an optimum."""
+LARGEST_BIG_M = 1e5
+"""Times the objective: a binary variable that is off by 1e-7 then hides a hundredth of it; more says nothing."""
 
 
 def unit_of(*estimates: float, parts: float = 1e3) -> float:
@@ -45,6 +50,21 @@ def unit_of(*estimates: float, parts: float = 1e3) -> float:
         if 0 < estimate < math.inf:
             return 2.0 ** (math.frexp(max(estimate / parts, TINY))[1] - 1)
     return 1.0
+
+
+def between(low: float, high: float) -> float:
+    """The geometric mean of a lower and an upper estimate, from which neither is far; the other one where one is 0.
+
+    An upper estimate that is infinite says nothing.
+    """
+    if high == math.inf:
+        return low
+    return math.sqrt(low) * math.sqrt(high) if low > 0 and high > 0 else max(low, high)
+
+
+def in_units(figures: Any, unit: float) -> npt.NDArray[np.float64]:
+    """Figures in units, none more than ``MOST_UNITS``: for rows that hold a variable above them."""
+    return np.minimum(np.asarray(figures, dtype=np.float64) / unit, MOST_UNITS)
 
 
 def check_range(block: pyo.Block, name: str) -> None:

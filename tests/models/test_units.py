@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 import pytest
 
 from ddlopt.models.errors import NotApplicableError, RangeError, SolverError
-from ddlopt.models.units import LARGEST_BIG_M, LARGEST_COEFFICIENT, check_big_m, check_range, unit_of
+from ddlopt.models.units import LARGEST_BIG_M, LARGEST_COEFFICIENT, between, check_big_m, check_range, unit_of
 
 ESTIMATES = (1e-100, 3e-12, 0.1, 1.0, 1023.9, 1024.0, 7e12, 1e100)
 
@@ -28,6 +28,12 @@ def test_no_digit_is_lost(estimate):
 def test_the_first_estimate_that_says_something_counts():
     assert unit_of(0.0, math.inf, 5.0, 9e9) == unit_of(5.0)
     assert unit_of(0.0) == unit_of() == 1.0
+
+
+def test_an_estimate_is_halfway_between_two():
+    assert between(1e-9, 1e3) == pytest.approx(1e-3)
+    assert between(0.0, 5.0) == between(5.0, 0.0) == between(5.0, math.inf) == 5.0
+    assert between(0.0, 0.0) == 0.0
 
 
 def built(*coefficients):

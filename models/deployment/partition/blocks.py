@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.units import between, unit_of
 
 FULL_MEMORY = 1e4
 """Memory of an accelerator in rows: the tolerance of a solver is relative to it."""
@@ -180,12 +181,41 @@ def _times(instance: PartitionInstance, members: tuple[tuple[int, ...], ...]) ->
 
 
 def load_unit_s(instance: PartitionInstance) -> float:
-    """A thousandth of the least that all devices together work, per device; models measure time in it."""
-    least = math.fsum(
-        min((time for time in (node.accelerator_s, node.processor_s) if time is not None), default=0.0)
-        for node in instance.nodes
+    """Seconds of the unit of models, of which the largest load or the latency is about a thousand.
+
+    Between the least that all devices together work, per device, and a simple partition: all nodes on one accelerator,
+    if it has the memory, all on one processor, or else each where it is quickest, with all transfers.
+    """
+    nodes = instance.nodes
+    accelerator_s = [node.accelerator_s if instance.accelerators else None for node in nodes]
+    processor_s = [node.processor_s if instance.processors else None for node in nodes]
+    quickest = [
+        min((time for time in both if time is not None), default=0.0)
+        for both in zip(accelerator_s, processor_s, strict=True)
+    ]
+    moved = math.fsum(node.transfer_s for node in nodes)
+    fits = math.fsum(node.memory_bytes for node in nodes) <= instance.memory_bytes
+    alone = [_sum_of(times) for times, may in ((accelerator_s, fits), (processor_s, True)) if may]
+    simple = min(min(alone), math.fsum(quickest) + 2 * moved)
+    return unit_of(
+        between(math.fsum(quickest) / instance.devices, simple), moved, _sum_of(accelerator_s), _sum_of(processor_s)
     )
-    return least / instance.devices / 1000 or 1.0
+
+
+def _sum_of(times_s: Iterable[float | None]) -> float:
+    """Of all times; infinite where one of them is none."""
+    return math.fsum(math.inf if time is None else time for time in times_s)
+
+
+def longest_s(instance: PartitionInstance) -> float:
+    """A time in which every partition has done everything, one thing after the other.
+
+    Every node runs once. What it makes is sent at most once, and fetched by the device of each node that needs it.
+    """
+    total = 0.0
+    for node, users in zip(instance.nodes, instance.consumers, strict=True):
+        total += max(node.processor_s or 0.0, node.accelerator_s or 0.0) + node.transfer_s * (1 + len(users))
+    return total
 
 
 def rounded_devices(on: Any, count: int, instance: PartitionInstance) -> tuple[int, ...]:

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import networkx as nx
+import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import load_unit_s
+from ddlopt.models.deployment.partition.blocks import load_unit_s, longest_s
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.latency_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
+from ddlopt.models.units import check_big_m, in_units
 
 _SOME = 1e-6
 """Units that a set takes at least, so that none waits for itself."""
@@ -38,8 +40,12 @@ class LatencyPartition:
 
     .. math:: t_v \ge t_u + \textstyle\sum_{S} (p_S + H) z_S - H,
 
-    over the sets with both, where H is ``limit_s`` (or the time of all nodes on processors). On a chain of nodes there
-    are no such rows, and the relaxation is that of covering a line by intervals.
+    over the sets with both, where H is ``limit_s``, or a time in which every partition has done everything
+    (:func:`~ddlopt.models.deployment.partition.blocks.longest_s`). On a chain of nodes there are no such rows, and the
+    relaxation is that of covering a line by intervals.
+
+    What takes more than 1e8 units counts as so many. Sets that take no time count 1e-6 units, so that none waits for
+    itself; ``limit_s`` and the objective allow for that.
 
     Sets come from pairs of ideals, so there must not be too many (:func:`~.latency_sets.pieces_of`). Where nodes of
     one colour are several, sets are convex in the graph of colours: then that is the scope.
@@ -47,7 +53,7 @@ class LatencyPartition:
     Parameters
     ----------
     limit_s : float, optional
-        Latency of a known partition.
+        Latency of a known partition. A host model must not couple to one that is slower.
 
     Ports
     -----
@@ -94,7 +100,8 @@ class LatencyPartition:
         block.NODES, block.SETS = pyo.RangeSet(0, len(nodes) - 1), pyo.RangeSet(0, len(pieces.members) - 1)
         block.chosen = pyo.Var(block.SETS, domain=pyo.Binary, doc="1 if an accelerator runs the set")
         block.on_processor = pyo.Var(block.NODES, bounds=(0, 1), doc="1 if the node is on a processor")
-        limit = None if self.limit_s is None else self.limit_s / unit_s * (1 + FEASIBILITY_TOL)
+        charged = _SOME * instance.accelerators
+        limit = None if self.limit_s is None else self.limit_s / unit_s * (1 + FEASIBILITY_TOL) + charged
         block.done = pyo.Var(block.NODES, bounds=(0, limit), doc="when the node is done")
         block.latency = pyo.Var(bounds=(0, limit), doc="when all are done")
         z, x, t = list(block.chosen.values()), list(block.on_processor.values()), list(block.done.values())
@@ -119,8 +126,8 @@ class LatencyPartition:
             expr=(None, significant([(1.0, variable) for variable in z]), instance.accelerators),
             doc="no more sets than accelerators",
         )
-        times = [max(_SOME, load_s / unit_s) for load_s in pieces.load_s.tolist()]
-        own = [(node.processor_s or 0.0) / unit_s for node in nodes]
+        times = np.maximum(_SOME, in_units(pieces.load_s, unit_s)).tolist()
+        own = in_units([node.processor_s or 0.0 for node in nodes], unit_s).tolist()
         edges = [(u, v) for u, users in enumerate(instance.consumers) for v in users]
 
         @block.Constraint(range(len(edges)), doc="a node is done after what it needs")
@@ -133,8 +140,11 @@ class LatencyPartition:
         def sets_take_time(b: Any, v: int) -> Any:
             return 0, significant([(1.0, t[v]), (-own[v], x[v]), *((-times[s], z[s]) for s in sets.first[v])]), None
 
-        big = limit if limit is not None else self._all(instance) / unit_s
         waiting = list(sets.waiting.items())
+        big = longest_s(instance) / unit_s + charged if limit is None else limit
+        if waiting and limit is None:
+            # A latency is about a thousand units.
+            check_big_m(big, 1e3, instance.name, "the latency of a partition")
 
         @block.Constraint(range(len(waiting)), doc="a set waits for what any of its nodes needs")
         def sets_wait(b: Any, row: int) -> Any:
@@ -151,11 +161,6 @@ class LatencyPartition:
             )
 
         block.objective = pyo.Expression(expr=significant([(1.0, block.latency)]))
-
-    def _all(self, instance: PartitionInstance) -> float:
-        """More than the time when any node needs to be done."""
-        longest = [max(node.processor_s or 0.0, node.accelerator_s or 0.0) for node in instance.nodes]
-        return sum(longest) + 2 * sum(node.transfer_s for node in instance.nodes)
 
     def start(self, block: pyo.Block, instance: PartitionInstance, solution: Partition) -> None:
         """Set ``chosen``; the rest follows."""

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, Blocks, load_unit_s, rounded_devices
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, Blocks, blocks_of, load_unit_s, rounded_devices
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.packing import Crowd, crowd_of, packing_rows, rare_first
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.units import in_units
 
 _MOST = 8
 """Blocks of an accelerator up to which packing rows count them."""
@@ -35,7 +36,8 @@ class _Slots(NamedTuple):
 class MaxLoadPartition:
     r"""Blocks on devices, and the outputs that cross.
 
-    Nodes that are together in some best partition are one *block*
+    Nodes that must be on one device are one *block* (:func:`~ddlopt.models.deployment.partition.blocks.blocks_of`), and
+    so are those that are together in some best partition
     (:func:`~ddlopt.models.deployment.partition.contraction.contracted`). An output h has *pins*, the blocks of the node
     that makes it and of those that need it; outputs with the same pins are added up. With :math:`x_{bd} = 1` if block b
     is on device d,
@@ -63,12 +65,20 @@ class MaxLoadPartition:
     :math:`\sum_{e \le d} x_{ae} \ge \sum_{e \le d} x_{be}`, which leaves no symmetry. There are k + l places, of which
     l (:math:`t_d = 1`) have a processor and the others an accelerator; x has an index more.
 
-    Passes counted apart have a T each, whose sum is minimised.
+    Passes counted apart have a T each, whose sum is minimised. What takes more than 1e8 units counts as so many.
+
+    *What a host must not couple to.* With ``merged``, which of the nodes without weight is where. With ``ordered``,
+    which of the accelerators has what, if they are not alike to the host. With ``limit_s``, partitions of a larger
+    load. In a contiguous instance x is by places in the pipeline in any case.
 
     Parameters
     ----------
     limit_s : float, optional
         Load of a known partition.
+    ordered : bool
+        Whether accelerators are in the order of *Symmetry*.
+    merged : bool
+        Whether blocks without weight are one with a neighbour.
 
     Ports
     -----
@@ -87,6 +97,8 @@ class MaxLoadPartition:
     """
 
     limit_s: float | None = None
+    ordered: bool = True
+    merged: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # A search that stops at a gap may leave T and y above what x needs.
@@ -102,7 +114,7 @@ class MaxLoadPartition:
 
     def build(self, block: pyo.Block, instance: PartitionInstance) -> None:
         """Fill ``block``."""
-        blocks, slots = contracted(instance), _slots(instance)
+        blocks, slots = self.blocks(instance), _slots(instance)
         block.BLOCKS, block.DEVICES = pyo.RangeSet(0, blocks.count - 1), pyo.RangeSet(0, slots.total - 1)
         block.on = pyo.Var(block.BLOCKS, block.DEVICES, domain=pyo.Binary, doc="1 if the block is on the device")
         on = [[block.on[v, d] for d in range(slots.total)] for v in range(blocks.count)]
@@ -127,11 +139,15 @@ class MaxLoadPartition:
             _add_packing(block, on, blocks, slots, limit_s)
         if instance.contiguous:
             _add_order(block, on, blocks, slots, instance)
-        else:
+        elif self.ordered:
             self._break_symmetry(block, on, instance)
 
+    def blocks(self, instance: PartitionInstance) -> Blocks:
+        """What has a row in ``on``: the nodes of each, and its figures."""
+        return contracted(instance) if self.merged else blocks_of(instance)
+
     def _break_symmetry(self, block: pyo.Block, on: list[list[Any]], instance: PartitionInstance) -> None:
-        crowd, blocks = self._crowd(instance), contracted(instance)
+        crowd, blocks = self._crowd(instance), self.blocks(instance)
         if crowd is None:
             for place, v in enumerate(rare_first(_accelerator_s(blocks))[: instance.accelerators].tolist()):
                 for d in range(place + 1, instance.accelerators):
@@ -148,7 +164,7 @@ class MaxLoadPartition:
 
     def _crowd(self, instance: PartitionInstance) -> Crowd | None:
         """The crowd by which accelerators are sorted, if it says more than the work of all does."""
-        blocks, times_s = contracted(instance), _accelerator_s(contracted(instance))
+        blocks, times_s = self.blocks(instance), _accelerator_s(self.blocks(instance))
         processor_s = blocks.processor_s.sum(axis=0) if instance.processors else np.full(blocks.count, np.inf)
         limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + BOUND_MARGIN)
         must = ~np.isfinite(processor_s) | (processor_s > limit_s)
@@ -157,7 +173,7 @@ class MaxLoadPartition:
 
     def start(self, block: pyo.Block, instance: PartitionInstance, solution: Partition) -> None:
         """Set ``on``, with devices in the order that the model has them in."""
-        blocks, slots = contracted(instance), _slots(instance)
+        blocks, slots = self.blocks(instance), _slots(instance)
         devices = blocks.devices_of_blocks(solution.devices)
         if (blocks.devices_of_nodes(devices)) != solution.devices:
             return
@@ -170,12 +186,14 @@ class MaxLoadPartition:
 
     def _arranged(self, instance: PartitionInstance, devices: npt.NDArray[np.int64]) -> dict[int, int]:
         """Accelerators by their share of the crowd, or in the order in which the heaviest blocks meet them."""
+        if not self.ordered:
+            return {device: device for device in range(instance.devices)}
         crowd = self._crowd(instance)
         if crowd is not None:
             counts = np.bincount(devices[crowd.blocks], minlength=instance.devices)[: instance.accelerators]
             order = np.argsort(-counts, kind="stable").tolist()
         else:
-            met = devices[rare_first(_accelerator_s(contracted(instance)))].tolist()
+            met = devices[rare_first(_accelerator_s(self.blocks(instance)))].tolist()
             order = list(dict.fromkeys([d for d in met if d < instance.accelerators] + [*range(instance.accelerators)]))
         return {device: place for place, device in enumerate([*order, *range(instance.accelerators, instance.devices)])}
 
@@ -187,7 +205,7 @@ class MaxLoadPartition:
         SolverError
             If a block is on a device in part.
         """
-        blocks, slots = contracted(instance), _slots(instance)
+        blocks, slots = self.blocks(instance), _slots(instance)
         devices = rounded_devices(block.on, blocks.count, instance)
         if instance.contiguous:
             used = sorted(set(devices))
@@ -256,14 +274,14 @@ def _add_loads(
     passes = len(blocks.accelerator_s)
     most = limit_s / unit_s if math.isfinite(limit_s) else None
     block.load = pyo.Var(range(passes), bounds=(0, most), doc="largest load, of each pass")
-    transfers = (blocks.transfer_s / unit_s).tolist()
+    transfers = in_units(blocks.transfer_s, unit_s).tolist()
 
     @block.Constraint(range(passes), block.DEVICES, doc="no load exceeds the largest")
     def loads_are_bounded(b: Any, number: int, d: int) -> Any:
         accelerator = d < slots.accelerators
-        own = (blocks.accelerator_s if accelerator else blocks.processor_s)[number] / unit_s
-        terms = [(1.0, b.load[number])]
-        terms += [(-time, on[v][d]) for v, time in enumerate(own.tolist()) if math.isfinite(time)]
+        own_s = (blocks.accelerator_s if accelerator else blocks.processor_s)[number]
+        may, own = np.isfinite(own_s), in_units(own_s, unit_s).tolist()
+        terms = [(1.0, b.load[number]), *((-own[v], on[v][d]) for v in np.flatnonzero(may).tolist())]
         if accelerator:
             own_outputs = np.flatnonzero(blocks.of_pass == number).tolist()
             terms += [(-transfers[h], b.moved[h, d]) for h in own_outputs]

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, longest_s, rounded_devices
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
+from ddlopt.models.units import check_big_m, in_units
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Tarnawski2020Latency:
     Each accelerator has as many slots as it may run subgraphs, one after the other; slot 0 is the pool of processors.
     With x, i and o as in
     :class:`~ddlopt.models.deployment.partition.formulations.tarnawski_max_load.Tarnawski2020MaxLoad` for slots d,
-    :math:`t_v` when node v is done, :math:`s_d, f_d` the start and end of a slot and H the time of all nodes on
-    processors and twice all transfers,
+    :math:`t_v` when node v is done, :math:`s_d, f_d` the start and end of a slot and H a time in which every partition
+    has done everything (:func:`~ddlopt.models.deployment.partition.blocks.longest_s`),
 
     .. math::
         & s_d \ge t_u - (1 - i_{ud}) H, \quad f_d = s_d + \textstyle\sum_v p_v x_{vd} + \sum_u c_u (i_{ud} + o_{ud}), \\
@@ -27,7 +28,8 @@ class Tarnawski2020Latency:
 
     :math:`s_{d+1} \ge f_d` for slots of one accelerator, and convex slots by :math:`z_{vd} \ge x_{vd}`,
     :math:`z_{vd} \le z_{ud}`, :math:`z_{vd} \le x_{vd} - x_{ud} + 1`. The published H lacks transfers and accelerators,
-    which can cut off partitions that are slower than all nodes on processors.
+    which can cut off partitions that are slower than all nodes on processors: an output is sent once, and fetched by
+    every accelerator that needs it. What takes more than 1e8 units counts as so many.
 
     Ports
     -----
@@ -166,9 +168,11 @@ def _add_crossings(block: pyo.Block) -> None:
 def _add_times(block: pyo.Block, instance: PartitionInstance, unit_s: float) -> None:
     nodes, x, t = instance.nodes, block.on, block.done
     pool = instance.accelerators * instance.subgraphs
-    longest = [max(node.processor_s or 0.0, node.accelerator_s or 0.0) for node in nodes]
-    big = (sum(longest) + 2 * sum(node.transfer_s for node in nodes)) / unit_s
-    own = [(node.processor_s or 0.0) / unit_s for node in nodes]
+    # A latency is about a thousand units.
+    big = check_big_m(longest_s(instance) / unit_s, 1e3, instance.name, "the latency of a partition")
+    own = in_units([node.processor_s or 0.0 for node in nodes], unit_s).tolist()
+    there = in_units([node.accelerator_s or 0.0 for node in nodes], unit_s).tolist()
+    moves = in_units([node.transfer_s for node in nodes], unit_s).tolist()
 
     @block.Constraint(block.NODES, block.SLOTS, doc="a slot starts after what it fetches")
     def slots_start(b: Any, u: int, d: int) -> Any:
@@ -177,9 +181,9 @@ def _add_times(block: pyo.Block, instance: PartitionInstance, unit_s: float) -> 
     @block.Constraint(block.SLOTS, doc="and takes the time of its load")
     def slots_take_time(b: Any, d: int) -> Any:
         terms = [(1.0, b.end[d]), (-1.0, b.begin[d])]
-        for v, node in enumerate(nodes):
-            terms.append((-(node.accelerator_s or 0.0) / unit_s, x[v, d]))
-            terms += [(-node.transfer_s / unit_s, moved[v, d]) for moved in (b.fetched, b.sent)]
+        for v in b.NODES:
+            terms.append((-there[v], x[v, d]))
+            terms += [(-moves[v], moved[v, d]) for moved in (b.fetched, b.sent)]
         return 0, significant(terms), None
 
     @block.Constraint(block.NODES, block.SLOTS, doc="nodes are done when their slot is")

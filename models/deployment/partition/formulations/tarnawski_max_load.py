@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
+from ddlopt.models.units import in_units
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Tarnawski2020MaxLoad:
     the load of an accelerator is :math:`\sum_v p_v x_{vd} + \sum_u c_u (i_{ud} + o_{ud})`. Nodes of one colour have
     equal rows of x. A device is convex, which is less than the order that a contiguous instance asks for, with
     :math:`z_{vd} \ge x_{vd}`, :math:`z_{vd} \le z_{ud}` and :math:`z_{vd} \le x_{vd} - x_{ud} + 1` for forward edges;
-    so such instances are refused here.
+    so such instances are refused here. What takes more than 1e8 units counts as so many.
 
     Ports
     -----
@@ -95,6 +96,9 @@ class Tarnawski2020MaxLoad:
             return 0, significant([(1.0, x[one, d]), (-1.0, x[other, d])]), 0
 
         passes = (False, True) if instance.separate_passes else (None,)
+        own = in_units([node.processor_s or 0.0 for node in nodes], unit_s).tolist()
+        there = in_units([node.accelerator_s or 0.0 for node in nodes], unit_s).tolist()
+        moves = in_units([node.transfer_s for node in nodes], unit_s).tolist()
         block.load = pyo.Var(range(len(passes)), bounds=(0, None), doc="largest load, of each pass")
 
         @block.Constraint(range(len(passes)), block.DEVICES, doc="no load exceeds the largest")
@@ -103,10 +107,9 @@ class Tarnawski2020MaxLoad:
             for v, node in enumerate(nodes):
                 if passes[number] not in (None, node.backward):
                     continue
-                own_s = node.accelerator_s if d < instance.accelerators else node.processor_s
-                terms.append((-(own_s or 0.0) / unit_s, x[v, d]))
+                terms.append((-(there if d < instance.accelerators else own)[v], x[v, d]))
                 if d < instance.accelerators:
-                    terms += [(-node.transfer_s / unit_s, moved[v, d]) for moved in (b.fetched, b.sent)]
+                    terms += [(-moves[v], moved[v, d]) for moved in (b.fetched, b.sent)]
             return 0, significant(terms), None
 
         block.objective = pyo.Expression(expr=significant([(1.0, load) for load in block.load.values()]))

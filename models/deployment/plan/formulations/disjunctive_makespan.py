@@ -1,5 +1,6 @@
 """The makespan bound of small graphs, with an order of operators on every device and of collectives."""
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
@@ -8,13 +9,17 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.deployment.family import DeploymentProblem
+from ddlopt.models.deployment.plan.bounds import plan_bound
+from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound, unit_s
 from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows, Terms
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica
+from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
 from ddlopt.models.linear import significant
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, OBJECTIVE_TOL
+from ddlopt.models.units import check_big_m
 
 # Disjunctions grow with the square of the tasks: it is an oracle for small instances.
 _MOST_OPERATORS = 12
@@ -37,12 +42,22 @@ class DisjunctiveMakespan(MakespanBound):
         & T \ge S_{oi} + q_{oi}, \qquad T \ge R_o + r_o
 
     with f = 1 (linear in x, y, z and in the device of what runs on a single one) where the replica of c on i needs
-    something of that of p on k, which takes D to send, or where o is reduced on i. M is the sum of all durations that
-    there can be; at any time of a step something runs, so no step takes longer.
+    something of that of p on k, which takes D to send, or where o is reduced on i.
+
+    *M.* Nothing better is lost if steps take no longer than a known plan: the best that treats all groups alike. So T
+    is at most that time, M is that time, with D more in rows that have a D, and a D that is longer counts as that long.
+    With ``every_plan``, or where none of these plans fits into memory, M is the sum of all durations that there can
+    be; at any time of a step something runs, so no step takes longer.
 
     The order is free, so the optimum is at most the time of the best plan in the order that the simulator has, first
     come, first served. Links do not order their transfers here: their loads are those of the other rows. It is valid
     for every deployment, as those are.
+
+    Parameters
+    ----------
+    every_plan : bool
+        Whether the model has the slow plans as well. Without, a host model must not couple it to what makes such a plan
+        the best one.
 
     Ports
     -----
@@ -55,6 +70,8 @@ class DisjunctiveMakespan(MakespanBound):
     ----------
     A. S. Manne, "On the job-shop scheduling problem", Operations Research 8(2), 1960, for the disjunctive rows.
     """
+
+    every_plan: bool = False
 
     method: ClassVar[str] = "disjunctive-makespan"
 
@@ -74,20 +91,24 @@ class DisjunctiveMakespan(MakespanBound):
 
     def build(self, block: pyo.Block, instance: DeploymentInstance) -> None:
         """Fill ``block``."""
-        rows = Rows(block, PlanFigures(instance), unit_s(instance), self.pairs)
+        figures = PlanFigures(instance)
+        most_s = math.inf if self.every_plan else _known_s(figures) * (1 + OBJECTIVE_TOL)
+        rows = Rows(block, figures, unit_s(instance), self.pairs, plan_bound(instance), most_s)
         rows.build()
-        _Schedule(rows).build()
+        _Schedule(rows, most_s).build()
 
 
 class _Schedule:
     """The rows that :class:`DisjunctiveMakespan` has besides."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, most_s: float) -> None:
         self.rows, self.block, self.figures = rows, rows.block, rows.figures
         self.instance, self.group, self.unit = rows.instance, rows.group, rows.unit
         self.devices = range(self.instance.devices)
         self.at = self.instance.device_group_of.tolist()
-        self.most = self._longest() / self.unit
+        self.known = math.isfinite(most_s)
+        # Of the estimate of the objective that the unit is made of.
+        self.most = most_s / self.unit if self.known else self._all_of_it() / self.unit
 
     def build(self) -> None:
         block, operators = self.block, self.rows.operators
@@ -115,21 +136,32 @@ class _Schedule:
     def _end(self, o: int, i: int) -> Terms:
         """When an operator ends on a device."""
         figures, block, j = self.figures, self.block, self.at[i]
-        terms: Terms = [(1.0, block.begins[o, i]), (figures.whole_s[o, j] / self.unit, block.single[o, i])]
+        terms: Terms = [(1.0, block.begins[o, i]), (self.rows.whole[o, j], block.single[o, i])]
         for lay, layout in enumerate(figures.layouts):
             if layout.split is None or j not in layout.device_groups:
                 continue
-            part = figures.part_s[o, lay, j] / self.unit
+            part = self.rows.part[o, lay, j]
             terms += [(part, variable) for _, variable in self.rows.decided(o, lay)]
             if layout.replicas > 1:
-                terms.append((figures.whole_s[o, j] / self.unit - part, block.duplicated[o, lay]))
+                terms.append((self.rows.whole[o, j] - part, block.duplicated[o, lay]))
         return terms
 
-    def _after(self, later: Terms, earlier: Terms, if_one: Terms | None = None, count: float = 0.0) -> None:
-        """``later`` is at least ``earlier`` if the terms ``if_one`` sum up to ``count``; they are at most that."""
-        condition = [(-self.most * value, variable) for value, variable in if_one or ()]
+    def _after(
+        self,
+        later: Terms,
+        earlier: Terms,
+        if_one: Terms | None = None,
+        count: float = 0.0,
+        sent: float = 0.0,
+    ) -> None:
+        """``later`` is at least ``earlier`` if the terms ``if_one`` sum up to ``count``; they are at most that.
+
+        Whatever they sum up to, the terms ``earlier`` are at most the end of a step and ``sent``.
+        """
+        big = self.most + sent
+        condition = [(-big * value, variable) for value, variable in if_one or ()]
         row = [*later, *((-value, variable) for value, variable in earlier), *condition]
-        self.block.schedule.add(significant(row) >= -self.most * count)
+        self.block.schedule.add(significant(row) >= -big * count)
 
     def _needs(self, p: int, c: int, size: float) -> None:
         """Replicas of a consumer that wait for replicas of its producer."""
@@ -139,9 +171,8 @@ class _Schedule:
                 begins: Terms = [(1.0, block.begins[c, i])]
                 sent = self._sent_s(size, k, i, 1.0)
                 both = [(1.0, block.single[p, k]), (1.0, block.single[c, i])]
-                self._after(
-                    begins, [*self._end(p, k), (sent, block.single[p, k])] if k != i else self._end(p, k), both, 2
-                )
+                ends = [*self._end(p, k), (sent, block.single[p, k])] if k != i else self._end(p, k)
+                self._after(begins, ends, both, 2, sent)
                 if self.group[p] == self.group[c]:
                     if k == i:
                         self._after(begins, self._end(p, k), self._laid_out(p, k), 1)
@@ -173,7 +204,8 @@ class _Schedule:
         # A duplicated producer gives everything from one of its devices.
         spared = [(-1.0, block.duplicated[p, lay]) for lay in self.figures.split]
         if needed:
-            self._after([(1.0, block.begins[c, i])], [*self._end(p, k), *sent], [*needed, *spared], 1)
+            longest = max(units for units, _ in sent)
+            self._after([(1.0, block.begins[c, i])], [*self._end(p, k), *sent], [*needed, *spared], 1, longest)
 
     def _overlap(self, one: tuple[Replica, ...], other: tuple[Replica, ...], k: int, i: int) -> float:
         source = next((replica for replica in one if replica.device == k), None)
@@ -188,7 +220,8 @@ class _Schedule:
         if k == i or not size:
             return 0.0
         seconds = size * overlap / float(self.figures.rate[k, i]) + self.instance.latency_s
-        return seconds / self.unit * (1 - BOUND_MARGIN)
+        units = seconds / self.unit * (1 - BOUND_MARGIN)
+        return min(units, self.most) if self.known else units
 
     def _channel(self) -> None:
         """Collectives one at a time."""
@@ -212,6 +245,11 @@ class _Schedule:
             self._after(other, [*one, (1.0, block.reduced[o])], [(1.0, first)], 1)
             self._after(one, [*other, (1.0, block.reduced[p])], [(-1.0, first)], 0)
 
+    def _all_of_it(self) -> float:
+        """The M of all plans, if it is not too large to say anything."""
+        # The unit is a thousandth of what a step takes.
+        return check_big_m(self._longest(), 1e3 * self.unit, self.instance.name, "the time of a plan")
+
     def _longest(self) -> float:
         """Seconds of everything that any plan may have devices, links and the channel do, one after the other."""
         instance, figures, count = self.instance, self.figures, self.instance.devices
@@ -222,3 +260,24 @@ class _Schedule:
         for tensor in instance.tensors:
             total += len(tensor.consumers) * count * (tensor.size_bytes / slowest + count * instance.latency_s)
         return total + float(np.max(figures.part_s, initial=0.0)) * count * len(instance.operators)
+
+
+def _known_s(figures: PlanFigures) -> float:
+    """Seconds of the best plan that treats all groups alike; infinite if none fits into memory."""
+    instance, best = figures.instance, math.inf
+    for decision in figures.decisions:
+        chosen, split, _ = figures.layouts[decision.layout]
+        devices = instance.devices_of(chosen)
+        plans = tuple(
+            GroupPlan(
+                device_groups=chosen,
+                mode=decision.mode,
+                split=split or "even",
+                devices=None if split else (int(devices[0]),) * len(members),
+            )
+            for members in instance.members
+        )
+        checked = evaluate_plan(instance, Deployment(instance=instance.name, groups=plans), exact=True)
+        if checked.feasible and checked.objective is not None:
+            best = min(best, float(checked.objective))
+    return best

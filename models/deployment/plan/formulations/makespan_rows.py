@@ -1,5 +1,6 @@
 """The rows of the makespan bound."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
+from ddlopt.models.units import MOST_UNITS
 
 Terms = list[tuple[float, Any]]
 
@@ -29,16 +31,39 @@ class Rows:
         In which times are measured.
     pairs : bool
         Whether what moves between groups counts.
+    least_s : float
+        A bound on the time of every plan; 0 if nothing is known.
+    most_s : float
+        The time of a known plan, if slower ones are not wanted.
     """
 
-    def __init__(self, block: pyo.Block, figures: PlanFigures, unit_s: float, pairs: bool) -> None:
+    def __init__(
+        self,
+        block: pyo.Block,
+        figures: PlanFigures,
+        unit_s: float,
+        pairs: bool,
+        least_s: float,
+        most_s: float = math.inf,
+    ) -> None:
         self.block, self.figures, self.unit, self.with_pairs = block, figures, unit_s, pairs
+        # Of what takes longer than the known plan, even shared by all devices, it matters only that it does.
+        self.largest_units = min(MOST_UNITS, 2 * figures.instance.devices * most_s / unit_s)
+        self.whole, self.part, self.least, self.reduced = map(
+            self.units, (figures.whole_s, figures.part_s, figures.least_s, figures.reduce_s)
+        )
+        most = most_s / unit_s
+        self.limits = least_s / unit_s * (1 - BOUND_MARGIN), most if math.isfinite(most) else None
         self.instance: DeploymentInstance = figures.instance
         self.operators = range(len(self.instance.operators))
         self.places = range(len(self.instance.device_groups))
         self.group = [operator.group for operator in self.instance.operators]
         self.links = [(i, j) for i in self.places for j in self.places if i != j]
         self.after, self.before = _descendants(self.instance)
+
+    def units(self, seconds: Any) -> Any:
+        """Numbers of units, at most so many."""
+        return np.minimum(seconds / self.unit, self.largest_units)
 
     def build(self) -> None:
         """All of it."""
@@ -55,7 +80,7 @@ class Rows:
         block.GROUPS = pyo.Set(initialize=range(self.instance.groups))
         block.DECISIONS = pyo.Set(initialize=range(len(figures.decisions)))
         block.decided = pyo.Var(block.GROUPS, block.DECISIONS, domain=pyo.Binary, doc="x")
-        block.time = pyo.Var(bounds=(1 - BOUND_MARGIN, None), doc="T in units")
+        block.time = pyo.Var(bounds=self.limits, doc="T in units")
         self.by_layout: dict[int, list[int]] = {}
         for a, decision in enumerate(figures.decisions):
             self.by_layout.setdefault(decision.layout, []).append(a)
@@ -103,20 +128,19 @@ class Rows:
             self._equal(block.reduced[o], self._reduce_terms(o))
 
     def _equal(self, variable: Any, terms: Terms) -> None:
-        scaled = [(value / self.unit, each) for value, each in terms]
-        self.block.figures_of_operators.add(significant([*scaled, (-1.0, variable)]) == 0)
+        self.block.figures_of_operators.add(significant([*terms, (-1.0, variable)]) == 0)
 
     def _least_terms(self, o: int) -> Terms:
         figures, block = self.figures, self.block
         terms: Terms = []
         for lay, layout in enumerate(figures.layouts):
             if layout.split is None:
-                terms += [(figures.whole_s[o, j], block.runs[o, lay, j]) for j in layout.device_groups]
+                terms += [(self.whole[o, j], block.runs[o, lay, j]) for j in layout.device_groups]
                 continue
-            least = figures.least_s[o, lay]
+            least = self.least[o, lay]
             terms += [(least, variable) for _, variable in self.decided(o, lay)]
             if layout.replicas > 1:
-                whole = min(figures.whole_s[o, j] for j in layout.device_groups)
+                whole = min(self.whole[o, j] for j in layout.device_groups)
                 terms.append((whole - least, block.duplicated[o, lay]))
         return terms
 
@@ -130,12 +154,12 @@ class Rows:
             if j not in layout.device_groups:
                 continue
             if layout.split is None:
-                terms.append((figures.whole_s[o, j] / figures.counts[j], block.runs[o, lay, j]))
+                terms.append((self.whole[o, j] / figures.counts[j], block.runs[o, lay, j]))
                 continue
-            part = figures.part_s[o, lay, j]
+            part = self.part[o, lay, j]
             terms += [(part, variable) for _, variable in self.decided(o, lay)]
             if layout.replicas > 1:
-                duplicated.append((figures.whole_s[o, j] - part, block.duplicated[o, lay]))
+                duplicated.append((self.whole[o, j] - part, block.duplicated[o, lay]))
                 without.append((-part, block.duplicated[o, lay]))
         return [*terms, *duplicated], [*terms, *without]
 
@@ -143,9 +167,9 @@ class Rows:
         figures, block = self.figures, self.block
         terms: Terms = []
         for lay in figures.split:
-            seconds = figures.reduce_s[o, lay]
-            terms.append((seconds, block.decided[self.group[o], self.all_reduce[lay]]))
-            terms.append((-seconds, block.duplicated[o, lay]))
+            units = self.reduced[o, lay]
+            terms.append((units, block.decided[self.group[o], self.all_reduce[lay]]))
+            terms.append((-units, block.duplicated[o, lay]))
         return terms
 
     def _pairs(self) -> None:
@@ -227,7 +251,7 @@ class Rows:
                 move = self.figures.moved[lay][k]
                 delay[lay, k] = move.delay * size + move.delay_fixed * latency
                 chain[lay, k] = move.chain * size + move.chain_fixed * latency
-        delay, chain = delay / self.unit, chain / self.unit
+        delay, chain = self.units(delay), self.units(chain)
         terms = [(-delay[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         terms += [(delay[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
         block.paths.add(significant([*terms, (1.0, block.delay[p, c])]) >= 0)
@@ -243,7 +267,7 @@ class Rows:
                 for row in self.figures.moved
             ]
         )
-        seconds = seconds / self.unit
+        seconds = self.units(seconds)
         self.most_busy[p, c, link] = seconds.max(axis=0)
         terms = [(-seconds[lay, k], block.pair[p, c, lay, k]) for lay in count for k in count]
         terms += [(seconds[lay].max(), block.duplicated[p, lay]) for lay in self.figures.split]
@@ -270,8 +294,9 @@ class Rows:
             for lay, a in self.server.items():
                 there_s, back_s, busy = self.figures.server_s(o, lay)
                 decided = block.decided[self.group[o], a]
-                ways.append((-(there_s + back_s) / self.unit, decided))
-                back.append((-back_s / self.unit, decided))
+                ways.append((-self.units(there_s + back_s), decided))
+                back.append((-self.units(back_s), decided))
+                busy = self.units(busy)
                 for link in self.links:
                     busy_terms[link].append((busy[link], decided))
             for link, terms in busy_terms.items():
@@ -327,7 +352,7 @@ class Rows:
         for j, group in enumerate(self.instance.device_groups):
             kept: Terms = []
             for o, operator in enumerate(self.instance.operators):
-                part = operator.resident_bytes / group.memory_bytes
+                part = min(operator.resident_bytes / group.memory_bytes, MOST_UNITS)
                 kept += self._bytes_terms(o, j, part, part) if part else []
             block.memory.add(significant([*kept, (-1.0, block.kept[j])]) <= 0)
             most = sum(operator.resident_bytes for operator in self.instance.operators)
@@ -335,7 +360,8 @@ class Rows:
                 tensors = (*self.instance.inputs[o], *self.instance.outputs[o])
                 size = sum(self.instance.tensors[tensor].size_bytes for tensor in tensors)
                 if most + size + operator.gradient_bytes > group.memory_bytes:
-                    batch, fixed = size / group.memory_bytes, operator.gradient_bytes / group.memory_bytes
+                    batch, fixed = np.minimum((size, operator.gradient_bytes), MOST_UNITS * group.memory_bytes)
+                    batch, fixed = batch / group.memory_bytes, fixed / group.memory_bytes
                     terms = self._bytes_terms(o, j, fixed, batch + fixed, batch)
                     block.memory.add(significant([(1.0, block.kept[j]), *terms]) <= MEMORY_ROUNDING)
 
