@@ -16,8 +16,13 @@ from ddlopt.models.linear_proof.objective import bound_of
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.exact import build_model
 
-ROOM = Fraction(1, 2**30)
-"""Part of all that a row adds up by which it may be missed: HiGHS fills in what a start leaves open, to 1e-9 or so."""
+ROOM = Fraction(1, 2**29)
+"""Part of one and all that a row adds up by which it may be missed.
+
+A coefficient is rounded to 2^-53 of itself, those that are sums of thousands of figures to 2^-42, and what is
+negligible is left out. Points are exact where they can be (:meth:`Model._exact`); HiGHS holds rows to half of this.
+"""
+_WHOLE, _REAL = (int(each) for each in (highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous))
 WORSE = Fraction(1, 10**7)
 """By how much of itself the objective of the model may miss that of the solution: both are sums in floating point."""
 
@@ -56,6 +61,7 @@ class Model:
         self.columns = list(columns.values())
         self.lower = np.array([-np.inf if each is None else float(each) for each in self.exact.lower])
         self.upper = np.array([np.inf if each is None else float(each) for each in self.exact.upper])
+        self.whole = np.array(self.exact.integer, dtype=bool)
         self.highs = _highs(self.exact, self.lower, self.upper)
 
     def best(self):
@@ -86,17 +92,46 @@ class Model:
         return self._solved(lower, upper)
 
     def _solved(self, lower, upper):
-        count = len(self.columns)
-        self.highs.changeColsBounds(count, np.arange(count, dtype=np.int32), lower, upper)
-        self.highs.clearSolver()
-        self.highs.run()
-        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if not self._run(lower, upper):
             return Kept(None)
+        point = self._point()
+        broken = self._broken(point)
+        if broken:
+            point, broken = self._exact(lower, upper, point, broken)
+        return Kept(self._value(point), broken=broken)
+
+    def _run(self, lower, upper, whole=True):
+        """Whether HiGHS finds an optimum within these bounds; ``whole``: with whole columns."""
+        columns = np.arange(len(self.columns), dtype=np.int32)
+        self.highs.changeColsBounds(len(columns), columns, lower, upper)
+        kinds = [_WHOLE if whole and each else _REAL for each in self.exact.integer]
+        self.highs.changeColsIntegrality(len(columns), columns, np.array(kinds, dtype=np.uint8))
+        # Where a variable is 1e8 or so no row holds to 1e-9: then what HiGHS finds to 1e-6 is made exact.
+        for tolerance, presolve in ((1e-9, "choose"), (1e-6, "choose"), (1e-6, "off")):
+            self.highs.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self.highs.setOptionValue("presolve", presolve)
+            self.highs.clearSolver()
+            self.highs.run()
+            if self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                return True
+        return False
+
+    def _point(self):
         values = self.highs.getSolution().col_value
-        point = [
-            Fraction(round(value) if whole else value) for value, whole in zip(values, self.exact.integer, strict=True)
+        return [
+            Fraction(round(each) if whole else each) for each, whole in zip(values, self.exact.integer, strict=True)
         ]
-        return Kept(self._value(point), broken=self._broken(point))
+
+    def _exact(self, lower, upper, point, broken):
+        """The vertex beside a point that misses a row, in rational numbers; the point if that is no better."""
+        lower, upper = lower.copy(), upper.copy()
+        for j in np.flatnonzero(self.whole):
+            lower[j] = upper[j] = float(point[j])
+        if not self._run(lower, upper, whole=False):
+            return point, broken
+        exact = _basic_point(self.highs.getBasis(), self.exact, self._point())
+        still = "no vertex" if exact is None else self._broken(exact)
+        return (point, broken) if still else (exact, "")
 
     def _value(self, point):
         found = self.exact.offset + sum((value * point[j] for j, value in self.exact.cost), Fraction(0))
@@ -114,6 +149,63 @@ class Model:
             if (low is not None and value < low - room) or (high is not None and value > high + room):
                 return f"column {number}: {float(value)!r} is not in {low}..{high}"
         return ""
+
+
+def _basic_point(basis, model, point):
+    """The point of a basis in rational numbers; None if it is none.
+
+    What is not basic has the bound that ``point`` has it at, rows that are not basic the side.
+    """
+    free = highspy.HighsBasisStatus.kBasic
+    columns = [j for j, status in enumerate(basis.col_status) if status == free]
+    known = list(point)
+    for j, status in enumerate(basis.col_status):
+        if status != free and not model.integer[j]:
+            sides = [each for each in (model.lower[j], model.upper[j]) if each is not None]
+            known[j] = min(sides, key=lambda each: abs(each - point[j])) if sides else point[j]
+    unknown, system = set(columns), []
+    for status, (low, terms, high) in zip(basis.row_status, model.rows, strict=True):
+        if status == free:
+            continue
+        side = high if status == highspy.HighsBasisStatus.kUpper or low is None else low
+        side -= sum((value * known[j] for j, value in terms if j not in unknown), Fraction(0))
+        system.append(({j: value for j, value in terms if j in unknown}, side))
+    solved = _eliminated(system, unknown)
+    if solved is None:
+        return None
+    for j, value in solved.items():
+        known[j] = value
+    return known
+
+
+def _eliminated(system, unknown):
+    """What a square system of sparse rows with their sides makes of the unknown; None if it is singular."""
+    done = []
+    rows = [(dict(terms), side) for terms, side in system]
+    while rows:
+        rows.sort(key=lambda row: -len(row[0]))
+        terms, side = rows.pop()
+        terms = {j: value for j, value in terms.items() if value}
+        if not terms:
+            if side:
+                return None
+            continue
+        pivot = max(terms, key=lambda j: abs(terms[j]))
+        done.append((pivot, terms, side))
+        for place, (other, its) in enumerate(rows):
+            if other.get(pivot):
+                factor = other[pivot] / terms[pivot]
+                for j, value in terms.items():
+                    other[j] = other.get(j, Fraction(0)) - factor * value
+                del other[pivot]
+                rows[place] = (other, its - factor * side)
+    if {pivot for pivot, _, _ in done} != unknown:
+        return None
+    found = {}
+    for pivot, terms, side in reversed(done):
+        rest = sum((value * found[j] for j, value in terms.items() if j != pivot), Fraction(0))
+        found[pivot] = (side - rest) / terms[pivot]
+    return found
 
 
 def at_least_as_good(value, objective, sense):

@@ -43,13 +43,18 @@ class Messages(NamedTuple):
         return list(zip(self.first.tolist(), self.last.tolist(), self.option.tolist(), strict=True))
 
 
-def candidate_messages(instance: CompressionInstance) -> Messages:
+def candidate_messages(instance: CompressionInstance, replaced: bool = False) -> Messages:
     """Messages among which there is an optimal plan.
 
     Left out is what exceeds the error budget where all other gradients have their least error, and what others replace:
     a message of the same gradients with another label and no more encoding, occupation and error (which counts where it
     has a budget or is the goal); or, where the first or last of several gradients is launched for free, that one by
     itself and the rest. No :math:`F_i` at the end of a message gets larger by either, as encoding ends no later.
+
+    Parameters
+    ----------
+    replaced : bool
+        Whether to have what others replace as well.
     """
     choices = choices_of(instance)
     tables = _by_label(choices)
@@ -61,8 +66,10 @@ def candidate_messages(instance: CompressionInstance) -> Messages:
         encode, wire, launch, excess = (table[first:end, labels] for table in tables)
         encode, excess = encode.cumsum(axis=0), excess.cumsum(axis=0)
         occupation = wire.cumsum(axis=0) + np.maximum.accumulate(launch, axis=0)
-        kept = np.isfinite(occupation) & ~_dominated(encode, occupation, *([excess] if error_counts else []))
-        kept[1:] &= (launch[0] > 0) & (launch[1:] > 0)
+        kept = np.isfinite(occupation)
+        if not replaced:
+            kept &= ~_dominated(encode, occupation, *([excess] if error_counts else []))
+            kept[1:] &= (launch[0] > 0) & (launch[1:] > 0)
         if room is not None:
             kept &= excess <= room
         last, option = np.nonzero(kept)

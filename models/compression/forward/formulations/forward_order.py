@@ -8,19 +8,17 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.compression.family import CompressionProblem
-from ddlopt.models.compression.forward.bounds import forward_bound
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.schedule import plan
+from ddlopt.models.compression.forward.units import forward_unit_s
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import linear, terms_of
 from ddlopt.models.compression.timeline.instance import Option
-from ddlopt.models.compression.timeline.units import ERROR_BUDGET, error_unit, excess_room
+from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 _MOST_PARTS = 40
 """Places of parts beyond which the pairs of them, 700 and more, take longer than anybody waits."""
-_UNITS = 1e3
-"""A lower bound on the time, in units: as for timelines."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,6 @@ class ForwardOrder:
     M an end that every wire without idling keeps. The last rows are what a wire takes that may be interrupted (see
     :func:`~ddlopt.models.compression.forward.bounds.priority_timeline`); without them the relaxation says nothing of
     the wire. A budget of error is one row.
-
-    A unit of time is a thousandth of a lower bound.
 
     Ports
     -----
@@ -83,7 +79,7 @@ class ForwardOrder:
     def build(self, block: pyo.Block, instance: ForwardInstance) -> None:
         """Fill ``block``."""
         timeline, count, most = instance.timeline, instance.size, instance.parts[-1]
-        unit = _unit_s(instance)
+        unit = forward_unit_s(instance)
         menus = [timeline.menus[gradient.menu] for gradient in timeline.gradients]
         least = [min(option.error for option in menu) for menu in menus]
         room = excess_room(timeline)
@@ -149,7 +145,7 @@ class ForwardOrder:
             excess = np.array([menus[i][o].error - least[i] for i, o, _ in keys]) / error_unit(timeline)
             spent = linear(*terms_of(excess, list(block.taken.values())))
             block.error_budget_is_kept = pyo.Constraint(
-                expr=spent <= ERROR_BUDGET, doc="the error is within its budget"
+                expr=spent <= error_limit(timeline), doc="the error is within its budget"
             )
         block.objective = pyo.Expression(expr=block.time)
 
@@ -169,7 +165,9 @@ class ForwardOrder:
             variable.set_value(int(place[i, j] < place[g, h]))
 
     def read(self, block: pyo.Block, instance: ForwardInstance) -> ForwardPlan:
-        """Options and parts that are taken, in the order in which they start.
+        """Options and parts that are taken, in the order of the middles of their times on the wire.
+
+        So a part that takes no time is before what starts when it is sent, and after what ends then.
 
         Raises
         ------
@@ -184,18 +182,16 @@ class ForwardOrder:
                 taken[i] = (o, k)
         if len(taken) != instance.size:
             raise SolverError(f"'{instance.name}': {len(taken)} of {instance.size} gradients take an option")
-        sent = sorted((block.starts[i, j].value, i, j) for i, j in block.PARTS if j < taken[i][1])
+        unit, options = forward_unit_s(instance), instance.timeline.option
+        half = {i: _part_s(options(i, o), k) / unit / 2 for i, (o, k) in taken.items()}
+        sent = sorted((block.starts[i, j].value + half[i], i, j) for i, j in block.PARTS if j < taken[i][1])
         choices, parts = zip(*(taken[i] for i in range(instance.size)), strict=True)
         return plan(instance, choices, parts, [i for _, i, _ in sent])
 
     def objective_value(self, instance: ForwardInstance, value: float) -> float:
         """Seconds for as much in units."""
-        return value * _unit_s(instance)
+        return value * forward_unit_s(instance)
 
 
 def _part_s(option: Option, parts: int) -> float:
     return option.launch_s + (option.wire_s + option.decode_s) / parts
-
-
-def _unit_s(instance: ForwardInstance) -> float:
-    return forward_bound(instance) / _UNITS or 1.0

@@ -10,15 +10,13 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.compression.family import CompressionProblem
-from ddlopt.models.compression.forward.bounds import forward_bound
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.sides import best_sides, ordered
-from ddlopt.models.compression.timeline.units import ERROR_BUDGET, error_unit, excess_room
+from ddlopt.models.compression.forward.units import forward_unit_s
+from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
-_UNITS = 1e3
-"""A lower bound on the time, in units: as for timelines."""
 _FEW_LABELS = 1000
 """Of an order that is only compared with others."""
 
@@ -42,8 +40,7 @@ class ForwardSides:
     same menu are alike: they are counted by option, :math:`z_{imo}` of menu m behind single gradient i, and their wire
     is divided between the sides at will. A budget of error is one row.
 
-    So it bounds all plans. It is exact where all gradients are single and none is cut into more than two parts. A unit
-    of time is a thousandth of a lower bound.
+    So it bounds all plans. It is exact where all gradients are single and none is cut into more than two parts.
 
     Ports
     -----
@@ -66,7 +63,7 @@ class ForwardSides:
     Parameters
     ----------
     first, last : int
-        Gradients at either end that are single.
+        Gradients at either end that are single; the first and the last of all are so in any case.
     every : int
         One of so many between them is; 0: none.
     """
@@ -90,7 +87,7 @@ class ForwardSides:
 
     def build(self, block: pyo.Block, instance: ForwardInstance) -> None:
         """Fill ``block``."""
-        timeline, count, unit = instance.timeline, instance.size, _unit_s(instance)
+        timeline, count, unit = instance.timeline, instance.size, forward_unit_s(instance)
         menu_of, menus = [gradient.menu for gradient in timeline.gradients], timeline.menus
         singles, groups = self._singles(count), self._groups(instance)
         end, most = count - 1, instance.parts[-1]
@@ -191,7 +188,7 @@ class ForwardSides:
             spent = sum((option[key].error - least[menu_of[key[0]]]) / scale * taken(block, *key) for key in options)
             spent += sum((menus[m][o].error - least[m]) / scale * block.counts[i, m, o] for i, m, o in keys)
             block.error_budget_is_kept = pyo.Constraint(
-                expr=spent <= ERROR_BUDGET, doc="the error is within its budget"
+                expr=spent <= error_limit(timeline), doc="the error is within its budget"
             )
         block.objective = pyo.Expression(expr=block.time)
 
@@ -229,7 +226,7 @@ class ForwardSides:
 
     def start(self, block: pyo.Block, instance: ForwardInstance, solution: ForwardPlan) -> None:
         """Options of a plan, and what it sends before the last gradient; the rest follows."""
-        unit, end = _unit_s(instance), instance.size - 1
+        unit, end = forward_unit_s(instance), instance.size - 1
         at = {place: solution.order.index(place) for place in set(solution.order)}
         early = [0] * instance.size
         for place in solution.order[: at[end]]:
@@ -259,11 +256,11 @@ class ForwardSides:
 
     def objective_value(self, instance: ForwardInstance, value: float) -> float:
         """Seconds for as much in units."""
-        return value * _unit_s(instance)
+        return value * forward_unit_s(instance)
 
     def _singles(self, count: int) -> list[int]:
         inner = range(self.first, count - self.last, self.every) if self.every else ()
-        return sorted({*range(min(self.first, count)), *inner, *range(max(0, count - self.last), count)})
+        return sorted({0, count - 1, *range(min(self.first, count)), *inner, *range(max(0, count - self.last), count)})
 
     def _groups(self, instance: ForwardInstance) -> dict[tuple[int, int], int]:
         """How many gradients of a menu there are behind a single one and before the next."""
@@ -297,7 +294,3 @@ def _whole(value: float, name: str) -> int:
     if abs(value - round(value)) > INTEGRALITY_TOL:
         raise SolverError(f"'{name}': an option is taken {value:g} times")
     return round(value)
-
-
-def _unit_s(instance: ForwardInstance) -> float:
-    return forward_bound(instance) / _UNITS or 1.0

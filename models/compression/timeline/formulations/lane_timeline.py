@@ -17,8 +17,8 @@ from ddlopt.models.compression.timeline.formulations.overlap_timeline import (
 )
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.lane_messages import LaneMessages, lane_messages_of
-from ddlopt.models.compression.timeline.units import ERROR_BUDGET, TIME_BUDGET, error_unit, most_s, time_unit_s
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.compression.timeline.units import error_limit, error_unit, most_s, time_limit, time_unit_s
+from ddlopt.models.units import check_big_m
 
 # Messages beyond which the model takes longer than anybody waits.
 _LARGEST = 50_000
@@ -48,7 +48,7 @@ class LaneTimeline:
     Without fusion the rows have no M where every message that ends with i passes the lane, and the last one is
     left out where none passes an earlier lane. So with one lane that all pass there is no M.
 
-    Budgets and the goal ``error`` are as there, and so are units.
+    Budgets and the goal ``error`` are as there, and so are units. No plan is left out but for a budget.
 
     Ports
     -----
@@ -105,13 +105,13 @@ class LaneTimeline:
         if instance.goal == "error":
             block.objective = pyo.Expression(expr=instance.least_error / error_unit(instance) + block.excess)
             block.time_budget_is_kept = pyo.Constraint(
-                expr=block.time <= TIME_BUDGET * (1 + ROUNDING), doc="the time is within its budget"
+                expr=block.time <= time_limit(instance), doc="the time is within its budget"
             )
             return
         block.objective = pyo.Expression(expr=block.time)
         if instance.error_budget is not None:
             block.error_budget_is_kept = pyo.Constraint(
-                expr=block.excess <= ERROR_BUDGET, doc="the error is within its budget"
+                expr=block.excess <= error_limit(instance), doc="the error is within its budget"
             )
 
     def start(self, block: pyo.Block, instance: CompressionProblem, solution: CompressionAnswer) -> None:
@@ -156,7 +156,9 @@ def _add_row_of_messages(block: pyo.Block, starting: Rows, ending: Rows) -> None
 def _add_times(block: pyo.Block, instance: CompressionInstance, messages: LaneMessages, ending: Rows) -> None:
     """Rows of lanes, and those of the time."""
     unit_s = time_unit_s(instance)
-    ready, most = instance.ready_s / unit_s, most_s(instance) / unit_s
+    # A time is about a thousand units.
+    most = check_big_m(most_s(instance) / unit_s, 1e3, instance.name, "the time of a plan")
+    ready = instance.ready_s / unit_s
     sent, lanes = list(block.sent.values()), range(len(instance.lanes))
     stage, encode = messages.stage_s / unit_s, messages.encode_s / unit_s
 

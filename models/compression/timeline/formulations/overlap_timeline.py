@@ -20,9 +20,9 @@ from ddlopt.models.compression.timeline.candidate_messages import (
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, is_timeline, plan_of, why_no_wire
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
-from ddlopt.models.compression.timeline.units import ERROR_BUDGET, TIME_BUDGET, error_unit, time_unit_s
+from ddlopt.models.compression.timeline.units import error_limit, error_unit, time_limit, time_unit_s
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT, ROUNDING
+from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 
 Rows = list[npt.NDArray[np.int64]]
 """For every gradient the numbers of some messages."""
@@ -73,13 +73,17 @@ class OverlapTimeline:
 
     That holds without fusion, and takes nodes off the tree where errors count; elsewhere it only costs time.
 
-    A time budget is 1e4 units; without, a lower bound on the time is 1e3 (or less, so that no plan takes more than
-    1e7). Errors are counted beyond the least that there is, of which a budget leaves room for 1e3.
+    Times are about 1e3 units, and so is what a budget leaves of errors beyond the least that there is.
+
+    *What a host must not couple to.* Which of several messages replaces another: with ``every_message`` none is left
+    out but for a budget. With ``ordered``, which of alike gradients is compressed more.
 
     Parameters
     ----------
     ordered : bool
         Whether to have these rows; not for a host model that tells gradients of the same figures apart.
+    every_message : bool
+        Whether to have messages that others replace, too.
 
     Ports
     -----
@@ -103,6 +107,7 @@ class OverlapTimeline:
     """
 
     ordered: bool = True
+    every_message: bool = False
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -113,7 +118,7 @@ class OverlapTimeline:
         if isinstance(instance, CompressionInstance) and instance.lanes:
             return why_no_wire(instance)
         if isinstance(instance, CompressionInstance) and most_messages(instance) > _LARGEST:
-            count = len(candidate_messages(instance).first)
+            count = len(candidate_messages(instance, self.every_message).first)
             if count > _LARGEST:
                 return f"there are {count} messages to choose from, more than {_LARGEST}; use label-setting"
         return None
@@ -125,7 +130,7 @@ class OverlapTimeline:
     def build(self, block: pyo.Block, instance: CompressionProblem) -> None:
         """Fill ``block``."""
         timeline = as_timeline(instance)
-        messages = candidate_messages(timeline)
+        messages = candidate_messages(timeline, self.every_message)
         starting, ending = (by_gradient(places, timeline.size) for places in (messages.first, messages.last))
         block.MESSAGES = pyo.Set(dimen=3, initialize=messages.keys, doc="(first, last, option)")
         block.GRADIENTS = pyo.Set(initialize=range(timeline.size))
@@ -140,20 +145,20 @@ class OverlapTimeline:
             if timeline.error_budget is not None:
                 _add_excess(block, timeline, messages)
                 block.error_budget_is_kept = pyo.Constraint(
-                    expr=block.excess.expr <= ERROR_BUDGET, doc="the error is within its budget"
+                    expr=block.excess.expr <= error_limit(timeline), doc="the error is within its budget"
                 )
         else:
             _add_excess(block, timeline, messages)
             block.objective = pyo.Expression(expr=timeline.least_error / error_unit(timeline) + block.excess)
             block.time_budget_is_kept = pyo.Constraint(
-                expr=block.time.expr <= TIME_BUDGET * (1 + ROUNDING), doc="the time is within its budget"
+                expr=block.time.expr <= time_limit(timeline), doc="the time is within its budget"
             )
 
     def start(self, block: pyo.Block, instance: CompressionProblem, solution: CompressionAnswer) -> None:
         """The messages of a plan, or those that replace them."""
         timeline, plan = as_timeline(instance), plan_of(instance, solution)
         sizes = plan.buckets or (1,) * timeline.size
-        messages = candidate_messages(timeline)
+        messages = candidate_messages(timeline, self.every_message)
         chosen = replacements(timeline, messages, plan.choices, sizes)
         if sum(last - first + 1 for first, last, _ in chosen) < timeline.size:
             return
