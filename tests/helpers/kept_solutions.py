@@ -109,6 +109,7 @@ class Model:
         # Where a variable is 1e8 or so no row holds to 1e-9: then what HiGHS finds to 1e-6 is made exact.
         for tolerance, presolve in ((1e-9, "choose"), (1e-6, "choose"), (1e-6, "off")):
             self.highs.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self.highs.setOptionValue("mip_feasibility_tolerance", tolerance)
             self.highs.setOptionValue("presolve", presolve)
             self.highs.clearSolver()
             self.highs.run()

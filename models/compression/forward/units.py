@@ -2,9 +2,8 @@
 
 from ddlopt.models.compression.forward.bounds import priority_timeline
 from ddlopt.models.compression.forward.instance import ForwardInstance
-from ddlopt.models.compression.timeline.bounds import closed_form
 from ddlopt.models.compression.timeline.choices import choices_of
-from ddlopt.models.compression.timeline.units import most_s, simple_s
+from ddlopt.models.compression.timeline.units import excess_room, least_s, most_s, simple_s
 from ddlopt.models.remembered import remembered
 from ddlopt.models.units import between, unit_of
 
@@ -16,6 +15,7 @@ def forward_unit_s(instance: ForwardInstance) -> float:
     Between the closed form with the cheapest of everything and the time of a simple plan in one part each, in which the
     forward pass waits for all.
     """
-    choices, timeline = choices_of(priority_timeline(instance)), instance.timeline
-    simple = simple_s(choices, exact_errors=timeline.error_budget is not None)
-    return unit_of(between(closed_form(choices, choices.occupation_s), simple), most_s(timeline), instance.tails_s[-1])
+    moved = priority_timeline(instance)
+    choices = choices_of(moved)
+    low, simple = least_s(moved, choices), simple_s(choices, excess_room(moved))
+    return unit_of(between(low, simple), most_s(instance.timeline), instance.tails_s[-1])

@@ -1,6 +1,7 @@
 """Units in which models measure times and errors, so that tolerances of solvers, which are absolute, are small."""
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.models.compression.levels.instance import GradedGradient, LevelInstance
 from ddlopt.models.compression.timeline.bounds import closed_form
@@ -20,11 +21,10 @@ def time_unit_s(instance: CompressionInstance | LevelInstance) -> float:
     """
     timeline = as_timeline(instance)
     choices = choices_of(timeline)
-    simple = simple_s(choices, exact_errors=timeline.goal == "error" or timeline.error_budget is not None)
     if timeline.time_budget_s is not None:
-        return unit_of(min(timeline.time_budget_s, simple), timeline.time_budget_s)
-    wire = choices.wire_s if timeline.fusion or timeline.lanes else choices.occupation_s
-    low = _ready_and_encoded(choices) if timeline.lanes else closed_form(choices, wire)
+        least_errors = simple_s(choices, 0.0)
+        return unit_of(min(timeline.time_budget_s, least_errors), timeline.time_budget_s)
+    low, simple = least_s(timeline, choices), simple_s(choices, excess_room(timeline))
     return unit_of(between(low, simple), most_s(timeline))
 
 
@@ -70,12 +70,40 @@ def time_limit(instance: CompressionInstance | LevelInstance) -> float:
     return instance.time_budget_s / time_unit_s(instance) * (1 + ROUNDING)
 
 
-def simple_s(choices: Choices, exact_errors: bool) -> float:
-    """A time within which everything is done in a simple plan: the quickest options, or those of the least error."""
-    takes = np.where(choices.labels >= 0, choices.encode_s + choices.occupation_s, np.inf)
-    if exact_errors:
-        takes = np.where(choices.error <= choices.error.min(axis=1, keepdims=True), takes, np.inf)
+def least_s(timeline: CompressionInstance, choices: Choices) -> float:
+    """Of the options that keep the budget where all others have the least error, the cheapest of everything."""
+    may = _within(choices, excess_room(timeline))
+    choices = choices._replace(
+        encode_s=np.where(may, choices.encode_s, np.inf), wire_s=np.where(may, choices.wire_s, np.inf)
+    )
+    if timeline.lanes:
+        encode = choices.encode_s.min(axis=1)
+        both = (choices.encode_s + choices.occupation_s).min(axis=1)
+        return float((choices.ready_s + np.concatenate(([0.0], np.cumsum(encode)[:-1])) + both).max())
+    return closed_form(choices, choices.wire_s if timeline.fusion else choices.occupation_s)
+
+
+def simple_s(choices: Choices, room: float | None) -> float:
+    """A time within which everything is done in a simple plan: the quickest options that take no more than their share.
+
+    Parameters
+    ----------
+    choices : Choices
+    room : float or None
+        What may be left of errors beyond the least, in equal shares.
+    """
+    may = _within(choices, None if room is None else room / len(choices.counts))
+    takes = np.where(may, choices.encode_s + choices.occupation_s, np.inf)
     return float(choices.ready_s[-1]) + float(takes.min(axis=1).sum())
+
+
+def _within(choices: Choices, room: float | None) -> npt.NDArray[np.bool_]:
+    """(n, m) which options there are whose error exceeds the least by no more."""
+    there: npt.NDArray[np.bool_] = choices.labels >= 0
+    if room is None:
+        return there
+    least = choices.error.min(axis=1, keepdims=True)
+    return there & (np.where(there, choices.error - least, np.inf) <= max(room, 0.0))
 
 
 def most_s(instance: CompressionInstance | LevelInstance) -> float:
@@ -91,10 +119,3 @@ def most_s(instance: CompressionInstance | LevelInstance) -> float:
 def _longest_s(gradient: GradedGradient) -> float:
     by_level = gradient.encode_s_per_level + gradient.wire_s_per_level
     return gradient.encode_s + gradient.launch_s + by_level * gradient.curve.allowed[-1]
-
-
-def _ready_and_encoded(choices: Choices) -> float:
-    """The longest way of a gradient along its lanes, after the least encoding before it."""
-    encode = choices.encode_s.min(axis=1)
-    both = (choices.encode_s + choices.occupation_s).min(axis=1)
-    return float((choices.ready_s + np.concatenate(([0.0], np.cumsum(encode)[:-1])) + both).max())

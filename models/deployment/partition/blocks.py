@@ -207,6 +207,16 @@ def _sum_of(times_s: Iterable[float | None]) -> float:
     return math.fsum(math.inf if time is None else time for time in times_s)
 
 
+def memory_parts(memory_bytes: npt.ArrayLike, instance: PartitionInstance) -> list[float]:
+    """What nodes or blocks need of an accelerator's memory, of which there is ``FULL_MEMORY``.
+
+    What does not fit by itself does not fit as well if it needs twice the memory.
+    """
+    part = FULL_MEMORY * np.asarray(memory_bytes, dtype=np.float64) / instance.memory_bytes
+    found: list[float] = np.minimum(part, 2 * FULL_MEMORY).tolist()
+    return found
+
+
 def longest_s(instance: PartitionInstance) -> float:
     """A time in which every partition has done everything, one thing after the other.
 

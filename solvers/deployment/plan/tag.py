@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
+from ddlopt.models.tolerances import TINY
 from ddlopt.solvers.deployment.plan.prior.decode import beam
 from ddlopt.solvers.deployment.plan.prior.priors import PRIORS, Prior, PriorName, State, prior_named
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
@@ -122,7 +123,7 @@ class TreeSearch:
         """TAG's: -1 if memory does not suffice, else the speed-up less 1, of which above 1 the fourth root."""
         if not rating.fits:
             return -1.0
-        gain = self.baseline_s / rating.time_s - 1
+        gain = max(self.baseline_s, TINY) / max(rating.time_s, TINY) - 1
         return gain if gain <= 1 else gain**0.25
 
     def _node(self, depth: int, reward: float) -> _Node:

@@ -11,8 +11,9 @@ from scipy import sparse
 from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, arrays_of
 from ddlopt.models.compression.levels.instance import LevelInstance
-from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels
+from ddlopt.models.compression.levels.prices import LevelPrices
 from ddlopt.models.errors import SolverError
+from ddlopt.models.units import unit_of
 
 _LOG4 = float(np.log(4.0))
 
@@ -32,8 +33,8 @@ class ContinuousLevels:
     or :math:`\min \sum_i E_i(l_i)` with :math:`F_n` within the time budget. E is convex: a curve of points is the
     largest of the lines through neighbours, an exponential one the exponential function. The encoding so far is a
     variable of its own, so that every row is short. Levels are counted in parts of their range, times in the time that
-    all of them at their highest take, errors in the budget or, where they are minimised, in those that one row of the
-    timeline by itself would allow.
+    all of them at their highest take, errors in the budget or, where they are minimised, in those of the levels that
+    keep the time budget at the same part of their ranges.
 
     The multiplier of the budget is the price of accuracy, in seconds for a unit of error; those of the first rows say
     which gradient's readiness the time depends on. :meth:`prices` gives both, and
@@ -159,22 +160,19 @@ def units_of(arrays: LevelArrays) -> Units:
     time = arrays.time_s(arrays.highest)
     error = arrays.budget
     if arrays.goal == "error":
-        error = float(arrays.error_of(_filled_one_row(arrays)).sum())
-    return Units(time, error if error > 0 else float(arrays.errors[:, 0].sum()) or 1.0)
+        error = float(arrays.error_of(_alike_levels(arrays)).sum())
+    # Powers of two, of which a time or an error is one or two.
+    return Units(unit_of(time, parts=1.0), unit_of(error, float(arrays.errors[:, 0].sum()), parts=1.0))
 
 
-def _filled_one_row(arrays: LevelArrays) -> Floats:
-    """(n,) levels that are best within the time budget if one row of the timeline is all there is to it.
-
-    That is the row which decides where all levels are at the same part of their ranges and keep the budget.
-    """
+def _alike_levels(arrays: LevelArrays) -> Floats:
+    """(n,) levels, all at the largest part of their ranges with which they keep the time budget."""
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
         at = arrays.lowest + middle * (arrays.highest - arrays.lowest)
         low, high = (middle, high) if arrays.fits(arrays.time_s(at)) else (low, middle)
-    rows = arrays.rows_s(arrays.lowest + low * (arrays.highest - arrays.lowest))
-    return PricedLevels(arrays, np.eye(len(rows))[int(rows.argmax())]).fill(whole=False).levels
+    return arrays.lowest + low * (arrays.highest - arrays.lowest)
 
 
 class _Pieces(NamedTuple):

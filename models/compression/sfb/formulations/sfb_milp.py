@@ -7,11 +7,11 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.compression.family import CompressionProblem
-from ddlopt.models.compression.sfb.bounds import sfb_closed_form
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
-from ddlopt.models.linear import linear
+from ddlopt.models.linear import linear, significant
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.units import between, in_units, unit_of
 
 _FULL_BUDGET = 1e4
 """What a budget is in its row: an absolute tolerance of a solver is relative to it."""
@@ -47,8 +47,9 @@ class SfbMilp:
     A budget is a row of another kind; with it vertices are fractional, and the problem is NP-hard, as it contains the
     knapsack problem.
 
-    Time is measured in hundredths of what the closed-form bound gives an operator on average. Then the tolerances of
-    solvers, about 1e-7 for each reduced cost, add up to a part of 1e-9 of the objective.
+    Time is measured in units of which an operator takes about a hundred on average (:func:`unit_s`). Then the
+    tolerances of solvers, about 1e-7 for each reduced cost, add up to a part of 1e-9 of the objective. What takes more
+    than 1e8 units counts as so many. No selection is left out.
 
     Ports
     -----
@@ -109,13 +110,14 @@ class SfbMilp:
             terms = [(1.0, b[t, j] if apart else b[t]), (-1.0, x[j]), (1.0, x[producers[t]])]
             return 0, linear(terms), None
 
-        saved = (instance.extra_s + instance.duplication_penalty_s - instance.sync_s) / unit
-        paid = (instance.broadcast_s / unit).tolist()
+        synchronised = in_units(instance.sync_s, unit)
+        saved = in_units(instance.extra_s + instance.duplication_penalty_s, unit) - synchronised
+        paid = in_units(instance.broadcast_s, unit).tolist()
         terms = [(cost, variable) for cost, variable, eligible in zip(saved.tolist(), x, may, strict=True) if eligible]
         terms += [
             (paid[t], variable) for t, variable in zip((t for t, _ in edges) if apart else b, b.values(), strict=True)
         ]
-        block.objective = pyo.Expression(expr=linear(terms, float(instance.sync_s.sum()) / unit))
+        block.objective = pyo.Expression(expr=linear(terms, float(synchronised.sum())))
         self._add_budgets(block, instance)
 
     def _add_budgets(self, block: pyo.Block, instance: SfbInstance) -> None:
@@ -126,9 +128,11 @@ class SfbMilp:
         ):
             if budget is None:
                 continue
-            scale = _FULL_BUDGET / (budget or max(weights) or 1.0)
-            terms = [(scale * weight, block.duplicated[i]) for i, weight in enumerate(weights) if weight > 0]
-            block.add_component(name, pyo.Constraint(expr=(None, linear(terms), scale * budget)))
+            # What exceeds the budget by itself exceeds it as well if it is twice as much.
+            parts = [min(weight / budget, 2.0) if budget else float(weight > 0) for weight in weights]
+            terms = [(_FULL_BUDGET * part, block.duplicated[i]) for i, part in enumerate(parts)]
+            full = _FULL_BUDGET if budget else 0.0
+            block.add_component(name, pyo.Constraint(expr=(None, significant(terms), full)))
 
     def start(self, block: pyo.Block, instance: SfbInstance, solution: SfbSelection) -> None:
         """Set ``duplicated``; the broadcasts follow."""
@@ -158,6 +162,12 @@ class SfbMilp:
 
 
 def unit_s(instance: SfbInstance) -> float:
-    """A hundredth of the closed-form bound, or else of all all-reduces, per operator; seconds where both are 0."""
-    total = sfb_closed_form(instance) or float(instance.sync_s.sum())
-    return total / instance.size / 100 or 1.0
+    """Seconds of the model's unit.
+
+    Between the least that each gradient costs, by its all-reduce or by the duplication of its operator, and all
+    all-reduces; what duplication and broadcasting take where both are 0.
+    """
+    duplicated = np.where(instance.eligible, instance.extra_s + instance.duplication_penalty_s, np.inf)
+    low = float(np.minimum(instance.sync_s, duplicated).sum())
+    more = float(instance.extra_s.sum()) + float(np.sum(instance.broadcast_s))
+    return unit_of(between(low, float(instance.sync_s.sum())), more, parts=100.0 * instance.size)

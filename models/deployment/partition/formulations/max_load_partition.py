@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, Blocks, blocks_of, load_unit_s, rounded_devices
+from ddlopt.models.deployment.partition.blocks import (
+    FULL_MEMORY,
+    Blocks,
+    blocks_of,
+    load_unit_s,
+    memory_parts,
+    rounded_devices,
+)
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.packing import Crowd, crowd_of, packing_rows, rare_first
@@ -126,7 +133,7 @@ class MaxLoadPartition:
             return 1, significant([(1.0, variable) for variable in on[v]]), 1
 
         if blocks.memory_bytes.sum() > instance.memory_bytes:
-            parts = (FULL_MEMORY * blocks.memory_bytes / instance.memory_bytes).tolist()
+            parts = memory_parts(blocks.memory_bytes, instance)
 
             @block.Constraint(range(slots.accelerators), doc="memory suffices")
             def memory_suffices(b: Any, d: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, longest_s, rounded_devices
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, longest_s, memory_parts, rounded_devices
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
 from ddlopt.models.units import check_big_m, in_units
@@ -82,7 +82,7 @@ class Tarnawski2020Latency:
         @block.Constraint(range(instance.accelerators), doc="memory suffices")
         def memory_suffices(b: Any, a: int) -> Any:
             own = range(a * instance.subgraphs, (a + 1) * instance.subgraphs)
-            parts = [FULL_MEMORY * node.memory_bytes / instance.memory_bytes for node in nodes]
+            parts = memory_parts([node.memory_bytes for node in nodes], instance)
             return None, significant([(part, x[v, d]) for v, part in enumerate(parts) for d in own]), FULL_MEMORY
 
         together = [(pair, d) for own in instance.colours for pair in pairwise(own) for d in range(-1, slots)]

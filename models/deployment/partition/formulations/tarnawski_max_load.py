@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, rounded_devices
+from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, memory_parts, rounded_devices
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
 from ddlopt.models.units import in_units
@@ -74,7 +74,8 @@ class Tarnawski2020MaxLoad:
 
         @block.Constraint(block.ACCELERATORS, doc="memory suffices")
         def memory_suffices(b: Any, d: int) -> Any:
-            terms = [(FULL_MEMORY * node.memory_bytes / instance.memory_bytes, x[v, d]) for v, node in enumerate(nodes)]
+            parts = memory_parts([node.memory_bytes for node in nodes], instance)
+            terms = [(part, x[v, d]) for v, part in enumerate(parts)]
             return None, significant(terms), FULL_MEMORY
 
         edges = [(u, v, d) for u, users in enumerate(instance.consumers) for v in users for d in block.ACCELERATORS]

@@ -14,7 +14,9 @@ from ddlopt.models.deployment.strategies.core import Core, core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.models.errors import SolverError
+from ddlopt.models.remembered import remembered
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.units import between, unit_of
 
 _FULL = 1e3
 """What a limit of memory is in its row."""
@@ -101,16 +103,16 @@ class StrategySelection:
     Alpa's program is that with inequalities in place of the equations of edges, all variables binary and a row of
     memory for every time. What is left out here first is a matter of :mod:`ddlopt.models.deployment.strategies.core`:
     there are no variables for what is forbidden or without an allowed partner or too large for what memory leaves;
-    parallel edges are one edge, aliased nodes one node, and rows of memory are those that can bind. For integral x
-    the equations leave y no choice, so it is continuous. Together the equations describe the local polytope; on a
-    forest without memory all its vertices are integral.
+    parallel edges are one edge, aliased nodes one node, and rows of memory are those that can bind. No choice that is
+    allowed is left out. For integral x the equations leave y no choice, so it is continuous. Together the equations
+    describe the local polytope; on a forest without memory all its vertices are integral.
 
     The program is made as arrays (:func:`arrays_of`), which a solver may also take directly; Pyomo's rows are these.
 
     Parameters
     ----------
-    unit : float
-        In which costs are measured in the model.
+    unit : float, optional
+        In which costs are measured in the model; by default :func:`cost_unit`, of which the cost is about a thousand.
 
     Ports
     -----
@@ -128,7 +130,7 @@ class StrategySelection:
     variational inference", Foundations and Trends in Machine Learning 1, 2008. What is left out beforehand is ours.
     """
 
-    unit: float = 1.0
+    unit: float | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # With costs of a billion beside some of one, tolerances of a solver are worth something: evaluate decides.
@@ -145,7 +147,7 @@ class StrategySelection:
     def build(self, block: pyo.Block, instance: StrategyInstance) -> None:
         """Fill ``block``."""
         core = core_of(instance)
-        arrays = arrays_of(core, self.unit)
+        arrays = arrays_of(core, self.unit or cost_unit(instance))
         nodes, keys = _keys(core, arrays)
         block.CHOICES = pyo.Set(dimen=2, initialize=keys[: arrays.strategies], doc="node and strategy")
         block.PAIRS = pyo.Set(dimen=4, initialize=keys[arrays.strategies :], doc="two nodes and strategies of both")
@@ -203,7 +205,24 @@ class StrategySelection:
 
     def objective_value(self, instance: StrategyInstance, value: float) -> float:
         """The cost."""
-        return value * self.unit
+        return value * (self.unit or cost_unit(instance))
+
+
+@remembered
+def cost_unit(instance: StrategyInstance) -> float:
+    """Between the least of every node and edge and the cost of the choice that is cheapest node by node."""
+    core = core_of(instance)
+    least = np.minimum.reduceat(core.cost, core.start[:-1])
+    chosen = core.start[:-1] + 0
+    low, high = float(least.sum()), float(least.sum())
+    for i in range(core.size):
+        chosen[i] = int(core.cost[core.start[i] : core.start[i + 1]].argmin())
+    for e, (i, j) in enumerate(core.edges.tolist()):
+        table = core.table[core.table_start[e] : core.table_start[e + 1]]
+        low += float(table.min())
+        high += float(table[chosen[i] * core.counts[j] + chosen[j]])
+    finite = core.table[np.isfinite(core.table)]
+    return unit_of(between(low, high), float(core.cost.max(initial=0.0)), float(finite.max(initial=0.0)))
 
 
 def _keys(core: Core, arrays: Arrays) -> tuple[list[int], list[tuple[int, ...]]]:

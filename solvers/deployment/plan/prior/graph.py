@@ -116,7 +116,7 @@ class StateGraph:
         time_s = max(seen.time_s, _LEAST)
         # Columns 6 to 9 of the actions' features are modes and the split.
         modes = self.actions[self._groups, row, 6:10]
-        gain = np.log(self._baseline_s / time_s).clip(-3, 3)
+        gain = np.log(max(self._baseline_s, _LEAST) / time_s).clip(-3, 3)
         ones = np.ones(len(row))
         return np.column_stack(
             [

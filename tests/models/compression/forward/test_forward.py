@@ -22,6 +22,7 @@ from ddlopt.models.compression import (
 from ddlopt.models.compression.forward.bounds import exact_forward_bound, forward_bound, priority_timeline
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
 from ddlopt.models.compression.forward.schedule import planned, shown
+from ddlopt.models.compression.forward.units import forward_unit_s
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Status
@@ -193,7 +194,7 @@ def test_the_model_starts_from_a_plan_and_reads_it_back():
         (0, 0, 1, 0): 1, (0, 0, 1, 1): 1, (0, 1, 1, 0): 0, (0, 1, 1, 1): 0,
     }  # fmt: skip
     for key, at in {(0, 0): 1, (0, 1): 7, (1, 0): 3, (1, 1): 7}.items():
-        block.starts[key].set_value(at)
+        block.starts[key].set_value(at / forward_unit_s(TWO))
     assert model.read(block, TWO).order == (0, 1, 0)
 
 

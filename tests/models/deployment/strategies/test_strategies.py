@@ -177,7 +177,7 @@ def test_arrays_and_block_are_the_same_program():
             core = core_of(instance)
         except InfeasibleError:
             continue
-        block = linear_model(build_model("deployment", StrategySelection(), instance))
+        block = linear_model(build_model("deployment", StrategySelection(unit=1.0), instance))
         arrays = arrays_of(core)
         assert (block.matrix != arrays.matrix).nnz == 0
         for name in ("cost", "row_lower", "row_upper"):
