@@ -290,6 +290,12 @@ def attention():
     return model(nodes, stored, (2, 5, 8), opset=23), 192 + 8
 
 
+def by_vector():
+    """A product with one vector, and an operator that gives nothing."""
+    nodes = [node("MatMul", ["x", "w"], ["h"]), node("MatMul", ["h", "v"], ["y"]), node("Relu", ["h"], [])]
+    return model(nodes, weights(w=drawn(6, 8), v=drawn(8)), (2, 6)), 48 + 8
+
+
 def einsum():
     nodes = [node("Einsum", ["x", "w"], ["y"], equation="bsd,dhk->bshk")]
     return model(nodes, weights(w=drawn(8, 2, 4)), (2, 5, 8)), 64
@@ -365,6 +371,7 @@ READ = {
     "shared": shared_norm(),
     "group normalisation": normalised_by_groups(),
     "attention": attention(),
+    "vector": by_vector(),
     "einsum": einsum(),
     "functions": with_functions(),
     "constants of a function": constants_of_a_function(),

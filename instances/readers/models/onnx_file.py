@@ -78,6 +78,8 @@ def _loaded(onnx: Any, path: Path) -> Any:
         raise InstanceError(f"{path}: cannot be read: {problem}") from None
     except (DecodeError, ValueError):
         raise InstanceError(f"{path}: it is no ONNX file, or a part of one") from None
+    if not _is_text(model):
+        raise InstanceError(f"{path}: it is no ONNX file, or a damaged one: names in it are no text")
     if not model.graph.node:
         raise InstanceError(f"{path}: it is no ONNX file, or a part of one: it has no operators")
     known = onnx.defs.onnx_opset_version()
@@ -85,6 +87,17 @@ def _loaded(onnx: Any, path: Path) -> Any:
         if entry.domain in KNOWN_DOMAINS and not 1 <= entry.version <= known:
             raise InstanceError(f"{path}: it has operator set {entry.version}; the package onnx knows 1 to {known}")
     return model
+
+
+def _is_text(message: Any) -> bool:
+    """Whether all strings in it are UTF-8; the parser leaves others as bytes."""
+    for field, value in message.ListFields():
+        if field.type not in (field.TYPE_STRING, field.TYPE_MESSAGE):
+            continue
+        for each in [value] if isinstance(value, str | bytes) or hasattr(value, "ListFields") else value:
+            if isinstance(each, bytes) or (field.type == field.TYPE_MESSAGE and not _is_text(each)):
+                return False
+    return True
 
 
 def _refuse_endless(model: Any, path: Path) -> None:

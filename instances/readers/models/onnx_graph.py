@@ -97,6 +97,8 @@ class Walk:
 
     def _operator(self, node: Any, scope: _Scope) -> None:
         """Find what one operator gives."""
+        if not any(node.output):
+            return
         name = scope.prefix + (node.name or next(iter(node.output), ""))
         node = _with_attributes(node, scope.attributes)
         inputs = [self._read(each, node, scope) if each else None for each in node.input]
@@ -315,7 +317,7 @@ def _named_protos(graph: Any) -> Iterator[tuple[str, Any]]:
     for proto in graph.initializer:
         yield proto.name, proto
     for node in graph.node:
-        if node.op_type == "Constant":
+        if node.op_type == "Constant" and any(node.output):
             for entry in node.attribute:
                 if entry.HasField("t"):
                     yield node.output[0], entry.t

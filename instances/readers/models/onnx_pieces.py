@@ -96,6 +96,8 @@ class _Growing:
         layer = own.layer
         weight = dict((layer if own.owner is None else self.of_name[own.owner]).tensors).get("weight", (1, 1))
         groups = int(node.attributes.get("group", 1))
+        if len(weight) == 1:  # a vector, with which everything is multiplied
+            weight = (1, *weight)
         columns, rows = weight[0], weight[1] if groups == 1 else 1
         if groups == columns and groups > 1 and len(weight) > 2 and weight[1] == 1:
             self._other(node, own, sources, self._alone(node.reads))

@@ -72,7 +72,11 @@ def outputs(content):
     return {name: np.shape(each) for name, each in zip(names, found, strict=True)}
 
 
-@pytest.mark.parametrize("case", [case for case in READ if case != "functions"])  # attributes are not run
+NOT_RUN = ("functions", "vector")
+"""What the reference implementation does not run: attributes of functions, operators without outputs."""
+
+
+@pytest.mark.parametrize("case", [case for case in READ if case not in NOT_RUN])
 def test_sizes_are_those_that_the_model_has_when_it_runs(case, tmp_path):
     content, _ = READ[case]
     shapes = outputs(content)
@@ -310,6 +314,13 @@ def test_what_cannot_be_read_is_refused_in_a_line(case, tmp_path):
     content, told = REFUSED[case]
     with one_line(InstanceError, told):
         convert(written(tmp_path, content), "onnx")
+
+
+def test_names_that_are_no_text_are_refused_in_a_line(tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(adds(drawn(8)).SerializeToString().replace(b"MatMul", b"MatM\xfel"))
+    with one_line(InstanceError, "names in it are no text"):
+        convert(path, "onnx")
 
 
 def test_functions_within_the_limit_are_read(tmp_path):
