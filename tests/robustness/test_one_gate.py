@@ -13,7 +13,7 @@ from report_cases import make_store
 from volume import for_each
 
 import ddlopt
-from ddlopt import instances
+from ddlopt import certifying, instances
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.soundness import fault_of_run
 from ddlopt.models.catalogue import family
@@ -124,6 +124,15 @@ def test_a_certificate_that_contradicts_a_solution_is_an_error(result):
         by_certificate(result, Fraction(10**6), 1e-4)
     rounded = Fraction(result.objective) * (1 + Fraction(1, 10**9))
     assert by_certificate(result, rounded, 1e-4) == result
+
+
+def test_certify_asks_for_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        certifying, "Gate", lambda *given, **named: asked.append(named["exact"]) or Gate(*given, **named)
+    )
+    ddlopt.certify("deployment/tiny-g2-m2-s1")
+    assert asked == [True]
 
 
 @pytest.mark.parametrize("exact", [False, True])
