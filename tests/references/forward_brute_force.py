@@ -48,8 +48,8 @@ def optimum_of(instance, parts_allowed=None, in_order=False):
     return best
 
 
-def tiny(rng, gradients=3, options=2, parts=(1, 2), budget=False):
-    """A forward instance of small whole figures, so that many times are equal."""
+def tiny(rng, gradients=3, options=2, parts=(1, 2), budget=False, least=1):
+    """A forward instance of small whole figures, so that many times are equal; with ``least`` 0 parts may take none."""
 
     def figure(low, high):
         return float(rng.integers(low, high + 1))
@@ -58,7 +58,8 @@ def tiny(rng, gradients=3, options=2, parts=(1, 2), budget=False):
         tuple(
             Option(
                 label=f"o{place}", compressor="fp16" if place else "none", encode_s=place * figure(0, 2),
-                launch_s=figure(0, 1), wire_s=figure(1, 8), decode_s=figure(0, 1), error=place * figure(1, 3),
+                launch_s=figure(0, 1), wire_s=figure(least, 8) * figure(least, 1), decode_s=figure(0, 1),
+                error=place * figure(1, 3),
             )
             for place in range(options)
         )

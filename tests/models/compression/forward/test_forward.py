@@ -84,6 +84,14 @@ def test_bounds_and_the_model_against_every_plan(seed):
     assert result.objective == pytest.approx(float(best), rel=1e-6)
 
 
+@for_each("seed", seeds(12, 60))
+def test_parts_that_take_no_time_have_their_place(seed):
+    """They start when what comes after them does, or what was before them ends."""
+    instance = tiny(np.random.default_rng(seed), parts=(1, 2) if seed % 2 else (1,), least=0)
+    result = solved(instance)
+    assert (result.status, result.objective) == (Status.OPTIMAL, pytest.approx(float(optimum_of(instance)), rel=1e-6))
+
+
 @for_each("seed", seeds(6, 40))
 def test_the_check_says_what_the_statement_says(seed):
     rng = np.random.default_rng(seed)
