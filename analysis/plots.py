@@ -11,16 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogFormatter, ScalarFormatter
 
-from ddlopt.analysis.tables import gap_text, objective_text, status_text
+from ddlopt.analysis import proofs
+from ddlopt.analysis.tables import gap_text, objective_text
 from ddlopt.analysis.views import picture_of, sizes
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, plain_lines
 from ddlopt.models.files import replacing, writable
-from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective
+from ddlopt.solvers.contracts import Result, Status, best_bound, best_objective, relative_gap
 
 FORMATS = (".png", ".svg", ".pdf")
 
 _COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
+_HATCHES = ("", "//", "xx", "..", "\\\\", "||", "--")
 # A bar of four times the best is cut off, so that differences of some percent stay visible.
 _WORST_SHOWN = 4.0
 _LONGEST = 60
@@ -79,13 +81,15 @@ def draw(figure: Figure, path: Path, dpi: int) -> None:
 def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figure:
     """One panel for each result that carries a solution whose family can be drawn.
 
+    A gap is that to the best bound: of all these results on the instance, and of the library.
+
     Raises
     ------
     OptionError
         If there is none.
     """
-    known = {instance.digest: instance for instance in instances}
-    drawn = {digest: draw for digest, instance in known.items() if (draw := picture_of(instance)) is not None}
+    by_digest = {instance.digest: instance for instance in instances}
+    drawn = {digest: draw for digest, instance in by_digest.items() if (draw := picture_of(instance)) is not None}
     shown = [result for result in results if result.solution is not None and result.instance_digest in drawn]
     if not shown:
         raise OptionError("there is no picture to draw: no result carries a solution that can be drawn")
@@ -94,12 +98,17 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
     figure = Figure(figsize=(4.6 * columns, 5.2 * rows), layout="constrained")
     for place, result in enumerate(shown):
         axes = figure.add_subplot(rows, columns, place + 1)
-        instance = known[result.instance_digest]
+        instance = by_digest[result.instance_digest]
         drawn[result.instance_digest](axes, instance, result.solution)
         size = ", ".join(f"{header} = {value}" for header, value in sizes(instance).items())
-        gap = "" if result.gap is None else f", gap {gap_text(result.gap)}"
-        figures = f"{result.method}: {objective_text(result.objective, result.unit, digits=5)}{gap}"
-        axes.set_title(f"{result.instance} ({size})\n{figures}\n{status_text(result)}", fontsize=9)
+        same = [each.bound for each in results if each.instance_digest == instance.digest]
+        known = proofs.known(instance)
+        bound = best_bound([*same, known and known.bound], result.sense)
+        gap = relative_gap(result.objective, bound, result.sense)
+        told = "" if gap is None else f", gap {gap_text(gap)}"
+        figures = f"{result.method}: {objective_text(result.objective, result.unit, digits=5)}{told}"
+        status = proofs.status_text(result, known)
+        axes.set_title(f"{result.instance} ({size})\n{figures}\n{status}", fontsize=9)
     return figure
 
 
@@ -159,7 +168,10 @@ def _bars(axes: Any, place: int, group: Sequence[Result], colours: Mapping[str, 
         ratio = here[method] / best
         height = min(ratio, _WORST_SHOWN)
         x = place + (slot - (len(here) - 1) / 2) * width
-        axes.bar(x, height, 0.92 * width, color=colours[method], label=method)
+        hatch = _HATCHES[list(colours).index(method) % len(_HATCHES)]
+        axes.bar(
+            x, height, 0.92 * width, color=colours[method], hatch=hatch, edgecolor="white", linewidth=0, label=method
+        )
         if ratio > height:
             axes.plot(x, height, marker="^", markersize=24 * width, color=colours[method])
         text = "1" if abs(ratio - 1) < 0.0005 else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"

@@ -15,7 +15,7 @@ import ddlopt
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.warm_up import kernel_modules, warm_up
 from ddlopt.display import LiveLine, out_console
-from ddlopt.solvers.contracts import Result, best_bound
+from ddlopt.solvers.contracts import Result, best_bound, relative_gap
 
 
 class Pillar(NamedTuple):
@@ -93,8 +93,8 @@ def main() -> None:
         print("The other families, a heuristic against the optimum:\n")
     for name, words, asked in others:
         answers = solved(name, asked, options.time_limit)
-        (_, first, loss, _), (_, second, verdict, _) = rows(answers)
-        print(f"  {name.partition('/')[0]:<12} {words}:\n  {'':<12} {first} ({loss}) against {second} ({verdict})")
+        (_, first, gap, _), (_, second, verdict, _) = rows(answers)
+        print(f"  {name.partition('/')[0]:<12} {words}:\n  {'':<12} {first} ({gap}) against {second} ({verdict})")
     print(f"\n{READ_ON}")
 
 
@@ -108,13 +108,13 @@ def solved(name: str, methods: Sequence[str], time_limit: float) -> list[Result]
 
 
 def rows(answers: Sequence[Result]) -> Iterator[tuple[str, str, str, str]]:
-    """Method, objective, how far it is from the optimum at most, and seconds without compiling, of every answer."""
+    """Method, objective, gap to the best bound of all, and seconds without compiling, of every answer."""
     bound = best_bound((answer.bound for answer in answers), answers[0].sense)
     for answer in answers:
         verdict = "no answer in time"
         if answer.objective is not None and bound is not None:
-            loss = abs(answer.objective / bound - 1)
-            verdict = "optimal, proven" if loss <= tables.PROVEN else f"{100 * loss:.3g} % worse"
+            gap = relative_gap(answer.objective, bound, answer.sense)
+            verdict = "optimal, proven" if gap is not None and gap <= tables.PROVEN else tables.gap_text(gap)
         objective = tables.objective_text(answer.objective, answer.unit, digits=4)
         yield answer.method, objective, verdict, f"{answer.runtime_s:.1f} s"
 
@@ -122,7 +122,7 @@ def rows(answers: Sequence[Result]) -> Iterator[tuple[str, str, str, str]]:
 def table(pillar: Pillar, answers: Sequence[Sequence[Result]]) -> Table:
     """A table of a pillar that fits on 80 columns."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("case", "method", "result", "against the bound", "time"):
+    for header in ("case", "method", "result", "gap", "time"):
         drawn.add_column(header, justify="left" if header in ("case", "method") else "right", no_wrap=True)
     for (_, words, _), answer in zip(pillar.cases, answers, strict=True):
         for place, row in enumerate(rows(answer)):

@@ -7,6 +7,7 @@ least part of the optimum that is reached.
 """
 
 from collections.abc import Iterator
+from itertools import cycle
 
 import ddlopt
 from benchmarks.harness import Benchmark, Option, shown
@@ -62,10 +63,10 @@ def picture(rows: dict[str, dict[str, float]]):
     axes = figure.subplots(1, 2, sharey=True)
     places = ["1", *map(str, AHEAD), "offline"]
     for axis, title, mark in ((axes[0], "knowing who has arrived", ""), (axes[1], "told who will arrive", " told")):
-        for name, found in rows.items():
+        for (name, found), shape in zip(rows.items(), cycle("osD^vPX*"), strict=False):
             known = {place: found.get(place if place in ("1", "offline") else place + mark) for place in places}
             drawn = [(places.index(place), value) for place, value in known.items() if value is not None]
-            axis.plot(*zip(*drawn, strict=True), marker="o", label=name.removeprefix("scheduling/"))
+            axis.plot(*zip(*drawn, strict=True), marker=shape, label=name.removeprefix("scheduling/"))
         axis.set_xticks(range(len(places)), places)
         axis.set_xlabel("slots planned ahead")
         axis.set_title(title)

@@ -6,11 +6,13 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.patches import FancyArrowPatch
 
+import ddlopt
 from ddlopt.analysis import plots
 from ddlopt.analysis.pictures.topology import FEW, link_loads
+from ddlopt.instances import library
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance, evaluate
-from ddlopt.solvers.contracts import Result, Status
+from ddlopt.solvers.contracts import Evidence, Result, Status
 
 
 def result(instance, design=None, method="m", status=Status.FEASIBLE, **figures):
@@ -117,6 +119,24 @@ def test_instances_of_one_name_in_two_families_are_two(instance):
     ]
     axes = plots.comparison(results).axes[0]
     assert [bar.get_height() for bar in axes.patches] == [1.0, 1.0]
+
+
+def test_a_gap_is_that_to_the_best_bound_of_all(instance, design):
+    """Whatever bound a heuristic has itself: the library's, and those beside it."""
+    weak = result(instance, design, method="weak", objective=0.02, bound=0.005)
+    strong = result(instance, design, method="strong", objective=0.018, bound=0.015)
+    titles = [axes.get_title() for axes in plots.solutions([weak, strong], [instance]).axes[:2]]
+    assert "weak: 0.02 s, gap 25.00 %" in "".join(titles).replace("20 ms", "0.02 s")
+
+
+def test_an_optimum_with_a_certificate_is_not_called_one_in_floating_point():
+    danoint = ddlopt.load("topology/danoint")
+    found = result(danoint, library.best("topology/danoint"), status=Status.OPTIMAL, objective=65.66666666666667)
+    found = dataclasses.replace(found, bound=65.0, evidence=Evidence.SOLVER)
+    title = plots.solutions([found], [danoint]).axes[0].get_title()
+    assert title.endswith("gap 0.01 %\noptimal (exact certificate in the library)")
+    worse = dataclasses.replace(found, objective=70.0)
+    assert plots.solutions([worse], [danoint]).axes[0].get_title().endswith("optimal (floating point)")
 
 
 def test_a_title_has_the_unit(instance, design):

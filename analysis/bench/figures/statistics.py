@@ -26,9 +26,9 @@ REFERENCE = "reference"
 
 
 def gap_to_best(objective: ArrayLike, best: ArrayLike, maximise: ArrayLike = False) -> Floats:
-    r"""How far an objective is from the best known one, relative to the best known.
+    r"""How far an objective is from the best known one, relative to the objective, as every gap is.
 
-    .. math:: g = \frac{z - z^*}{|z^*|} \text{ (minimised)}, \qquad g = \frac{z^* - z}{|z^*|} \text{ (maximised)}
+    .. math:: g = \frac{z - z^*}{|z|} \text{ (minimised)}, \qquad g = \frac{z^* - z}{|z|} \text{ (maximised)}
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ def gap_to_best(objective: ArrayLike, best: ArrayLike, maximise: ArrayLike = Fal
     -------
     ndarray of float
         At least 0: what is better than the best known has gap 0. NaN where a figure is missing; infinite where the
-        best known is 0 and the objective is not.
+        objective is 0 and the best known is not.
     """
     z, reference = np.asarray(objective, float), np.asarray(best, float)
-    return _relative(np.where(maximise, reference - z, z - reference), np.abs(reference))
+    return _relative(np.where(maximise, reference - z, z - reference), np.abs(z))
 
 
 def gap_to_bound(objective: ArrayLike, bound: ArrayLike, maximise: ArrayLike = False) -> Floats:
@@ -55,8 +55,7 @@ def gap_to_bound(objective: ArrayLike, bound: ArrayLike, maximise: ArrayLike = F
     The same as :func:`ddlopt.solvers.contracts.relative_gap`, for arrays; parameters and result as of
     :func:`gap_to_best`, but NaN where the objective is 0 and the bound does not meet it.
     """
-    z, b = np.asarray(objective, float), np.asarray(bound, float)
-    gap = _relative(np.where(maximise, b - z, z - b), np.abs(z))
+    gap = gap_to_best(objective, bound, maximise)
     return np.where(np.isinf(gap), np.nan, gap)
 
 

@@ -12,7 +12,7 @@ from ddlopt.analysis.tables import time_text
 from ddlopt.models.tolerances import WHOLE_TOL
 
 COLOURS, DASHES = 8, ("", "7 3", "2 3", "9 3 2 3")
-"""How many colours the style sheet has, and the dashes that tell lines of one colour apart."""
+"""How many colours the style sheet has, and the dashes that tell lines apart where colours do not."""
 
 # Units of the drawing: two charts stand side by side on a usual screen.
 _WIDTH, _HEIGHT = 560, 340
@@ -155,11 +155,16 @@ def _line(line: Line, place: int, x: Axis, y: Axis) -> str:
     return f'<g class="line {colour}" data-line="{place}">{band}<path d="{path}"{dashes}/></g>'
 
 
+def dashes_of(style: int) -> int:
+    """Place of the dashes: those of neighbours differ, as do those of lines of one colour."""
+    return (style + style // COLOURS) % len(DASHES)
+
+
 def _style(line: Line) -> tuple[str, str]:
     """Class of the colour, and an attribute with the dashes."""
     if line.quiet:
         return "quiet", ' stroke-dasharray="1 4"'
-    dash = DASHES[line.style // COLOURS % len(DASHES)]
+    dash = DASHES[dashes_of(line.style)]
     return f"c{line.style % COLOURS}", f' stroke-dasharray="{dash}"' if dash else ""
 
 

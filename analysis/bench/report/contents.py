@@ -6,6 +6,7 @@ import pandas as pd
 
 from ddlopt.analysis.bench.report.curves import Curves
 from ddlopt.analysis.bench.report.summary import Summary
+from ddlopt.solvers.contracts import relative_gap
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,13 @@ class Listed:
     runs: int
     answered: int
     best_method: str
-    best_gap: float | None
+    bound: float | None
+    bound_by: str
+
+    @property
+    def best_gap(self) -> float | None:
+        """Of the best known objective to the best bound, relative to the objective."""
+        return relative_gap(self.best, self.bound, "maximize" if self.sense == "maximize" else "minimize")
 
     @property
     def file(self) -> str:

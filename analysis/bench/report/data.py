@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ddlopt.analysis import proofs
 from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.store import Store
 from ddlopt.models.errors import StoreError
@@ -43,7 +44,8 @@ def read(store: Store, target: float) -> Data:
 
     Besides columns of the store there are: ``id``, the place in the store; ``label``, the method, with its solver where
     it was run with several; ``current``, False where the same method answered the same instance with the same seed
-    again later; ``sense`` and ``best_objective`` (best known); ``gap_to_best`` and ``gap_to_bound``; ``answered``;
+    again later; ``sense`` and ``best_objective`` (best known); ``library_bound``; ``gap_to_best`` and
+    ``gap_to_bound``; ``answered``;
     ``wrong``, where the run claims what another run or the library refutes.
 
     Raises
@@ -65,6 +67,8 @@ def read(store: Store, target: float) -> Data:
     runs["best_objective"] = runs["best_objective"].astype(float)
     best = statistics.best_known(runs)
     runs["best_objective"] = runs["instance_digest"].astype(str).map(best).astype(float)
+    proven = {digest: found.bound for digest in instances if (found := proofs.known(digest)) is not None}
+    runs["library_bound"] = runs["instance_digest"].astype(str).map(proven).astype(float)
     maximise = (runs["sense"] == "maximize").to_numpy()
     runs["sense"] = runs["sense"].astype("category")
     runs["gap_to_best"] = statistics.gap_to_best(runs["objective"], runs["best_objective"], maximise)
@@ -100,15 +104,16 @@ def _labels(runs: pd.DataFrame) -> pd.Categorical:
 
 
 def _wrong(runs: pd.DataFrame, maximise: np.ndarray) -> pd.Series:
-    """Claims that other runs or the library refute: optimal what is not, a bound beyond a solution.
+    """Claims that other runs or the library refute: optimal what is not, a bound beyond a solution, or the other way.
 
     An objective that is optimal within the gap asked for may be that far, relative to itself, from the best known.
     """
     behind = statistics.gap_to_bound(runs["objective"], runs["best_objective"], maximise)
     worse = (runs["status"] == "optimal") & (np.nan_to_num(behind) > runs["gap_limit"] + OBJECTIVE_TOL)
     beyond = statistics.gap_to_bound(runs["best_objective"], runs["bound"], ~maximise)
-    bound = (np.nan_to_num(beyond) > OBJECTIVE_TOL) & (runs["status"] != statistics.REFERENCE)
-    return worse | bound
+    under = statistics.gap_to_bound(runs["objective"], runs["library_bound"], ~maximise)
+    impossible = (np.nan_to_num(beyond) > OBJECTIVE_TOL) | (np.nan_to_num(under) > OBJECTIVE_TOL)
+    return worse | (impossible & (runs["status"] != statistics.REFERENCE))
 
 
 def parsed(text: str) -> dict[str, Any]:

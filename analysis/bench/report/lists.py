@@ -14,6 +14,7 @@ from ddlopt.analysis.bench.report.summary import WRITTEN, Summary, gap_or_infini
 from ddlopt.analysis.tables import NONE, gap_text, objective_text, time_text
 from ddlopt.analysis.texts import status_text
 
+GAP = "from the objective to the bound, relative to the objective"
 _HELP = {
     "instances": "instances that the method was run on",
     "answered": "part of the runs with a solution, or a proof that there is none",
@@ -77,13 +78,16 @@ def instances(listed: Sequence[Listed]) -> Markup:
     """The instances of a family."""
     columns = [
         Column("instance"), Column("size"), Column("sense", choice=True), Column("best known", True),
-        Column("gap to the best bound", True), Column("best method", choice=True), Column("runs", True),
+        Column("best bound", True, help="of the library and of the runs"), Column("gap", True, help=GAP),
+        Column("best method", choice=True), Column("runs", True),
         Column("answered", True),
     ]  # fmt: skip
     rows = [
         [
             Cell(each.title, None, each.file), Cell(each.sizes), Cell(each.sense),
-            number(objective_text(each.best, each.unit), each.best), number(gap_text(each.best_gap), each.best_gap),
+            number(objective_text(each.best, each.unit), each.best),
+            number(objective_text(each.bound, each.unit, like=each.best), each.bound),
+            number(gap_text(each.best_gap), each.best_gap),
             Cell(each.best_method or NONE), number(str(each.runs), each.runs),
             number(str(each.answered), each.answered),
         ]
@@ -94,8 +98,8 @@ def instances(listed: Sequence[Listed]) -> Markup:
 
 _RUN = (
     Column("method", choice=True), Column("seed", True), Column("status", choice=True), Column("objective", True),
-    Column("bound", True), Column("gap", True, help="to its own bound, relative to the objective"),
-    Column("gap to best", True, help="to the best known, relative to it"), Column("time", True),
+    Column("bound", True), Column("gap", True, help="to its own bound, relative to the run's objective"),
+    Column("gap to best", True, help="to the best known, relative to the run's objective"), Column("time", True),
     Column("memory", True, help="most that the process held"), Column("message"),
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from ddlopt.analysis import proofs
 from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.report import graphs, lists
 from ddlopt.analysis.bench.report.charts import Chart
@@ -22,6 +23,7 @@ from ddlopt.analysis.bench.report.pictures import Picture
 from ddlopt.analysis.bench.report.sources import Sources
 from ddlopt.analysis.bench.report.summary import PAR_K, SHIFT_S
 from ddlopt.analysis.tables import gap_text, objective_text
+from ddlopt.solvers.contracts import best_bound
 
 ASSETS = ("report.css", "report.js")
 
@@ -76,15 +78,14 @@ class Frame:
         self._taken.add(name.lower())
         ranked = runs[runs["current"] & (runs["status"] != statistics.REFERENCE)]
         found = ranked[ranked["objective"].notna()].sort_values(["gap_to_best", "runtime_s"], kind="stable")
-        gaps = statistics.gap_to_bound(ranked["best_objective"], ranked["bound"], row["sense"] == "maximize")
-        known = gaps[~pd.isna(gaps)]
         best = float(first["best_objective"])
+        bound, by = _best_bound(ranked, float(first["library_bound"]), str(row["sense"]))
         return Listed(
             digest, str(first["instance"]), family, name,
             ", ".join(f"{header} = {size}" for header, size in row["sizes"].items()), str(row["source"]),
             None if pd.isna(best) else best, str(row["unit"]), str(row["sense"]), len(ranked),
             int(ranked["answered"].sum()), str(found["label"].iloc[0]) if len(found) else "",
-            float(known.min()) if len(known) else None,
+            bound, by,
         )  # fmt: skip
 
     def instance_charts(self, curves: Curves) -> list[Chart]:
@@ -97,6 +98,7 @@ class Frame:
         inside = [dataclasses.replace(each, files=[f"../{file}" for file in each.files]) for each in charts]
         return self._render(
             "instance.html", "../", entry=entry, best=objective_text(entry.best, entry.unit),
+            bound=objective_text(entry.bound, entry.unit, like=entry.best), proof=_proof(entry.digest),
             gap=gap_text(entry.best_gap), picture=picture, family_file=family_file(entry.family),
             runs=lists.runs(runs, entry.unit), charts=inside,
         )  # fmt: skip
@@ -153,6 +155,27 @@ class Frame:
                 "machines": lists.counted("machines", sources.machines),
             },
         )  # fmt: skip
+
+
+def _best_bound(ranked: pd.DataFrame, library: float, sense: str) -> tuple[float | None, str]:
+    """The tightest of the runs' bounds and the library's, and whose it is; of equal ones the library's."""
+    own = ranked[ranked["bound"].notna() & ~ranked["wrong"]].sort_values(
+        "bound", ascending=sense == "maximize", kind="stable"
+    )
+    of_runs = float(own["bound"].iloc[0]) if len(own) else None
+    known = [of_runs, None if pd.isna(library) else library]
+    found = best_bound(known, "maximize" if sense == "maximize" else "minimize")
+    if found is None:
+        return None, ""
+    return found, "the library" if found == library else str(own["label"].iloc[0])
+
+
+def _proof(digest: str) -> str:
+    """How the library proves its bound."""
+    found = proofs.known(digest)
+    if found is None or found.bound is None:
+        return ""
+    return "checked in whole numbers" if found.exact else "by solvers, up to floating point"
 
 
 def _title(family: str) -> str:

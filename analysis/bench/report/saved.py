@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from ddlopt.analysis.bench.report.charts import COLOURS, DASHES, Axis, Chart, Line
+from ddlopt.analysis.bench.report.charts import COLOURS, DASHES, Axis, Chart, Line, dashes_of
 from ddlopt.analysis.plots import save as save_figure
 
 FORMATS = ("png", "pdf", "svg")
@@ -47,7 +47,7 @@ def figure(chart: Chart) -> Figure:
 def _style(line: Line) -> tuple[str, tuple[int, tuple[float, ...]] | str]:
     if line.quiet:
         return "black", ":"
-    dash = tuple(float(each) / 2 for each in DASHES[line.style // COLOURS % len(DASHES)].split())
+    dash = tuple(float(each) / 2 for each in DASHES[dashes_of(line.style)].split())
     return _COLOURS[line.style % COLOURS], (0, dash) if dash else "-"
 
 

@@ -16,13 +16,13 @@ NAN, INF = float("nan"), float("inf")
 
 
 def test_gap_to_best():
-    # 12 against 10: 2/10; 8 against 10 where more is better: 2/10; better than the best known: 0; -9 against -10: 1/10
+    # 12 against 10: 2/12; 8 against 10 where more is better: 2/8; better than the best known: 0; -9 against -10: 1/9
     gaps = statistics.gap_to_best(
-        [12.0, 8.0, 9.0, -9.0, NAN, 1.0, 0.0], [10, 10, 10, -10, 10, 0, 0], [0, 1, 0, 0, 0, 0, 0]
+        [12.0, 8.0, 9.0, -9.0, NAN, 1.0, 0.0, 0.0], [10, 10, 10, -10, 10, 0, 0, 1], [0, 1, 0, 0, 0, 0, 0, 1]
     )
-    assert gaps[:4] == pytest.approx([0.2, 0.2, 0.0, 0.1])
+    assert gaps[:4] == pytest.approx([1 / 6, 0.25, 0.0, 1 / 9])
     assert np.isnan(gaps[4])
-    assert gaps[5:].tolist() == [INF, 0.0]
+    assert gaps[5:].tolist() == [1.0, 0.0, INF]
 
 
 @pytest.mark.parametrize("maximise", [False, True])
