@@ -141,7 +141,24 @@ Matrix = Annotated[
 """A read-only (n, n) float64 array that travels through JSON as rows or as a list of entries."""
 
 
-class Part(BaseModel):
+class _InOneLine(type(BaseModel)):  # type: ignore[misc]  # pydantic's own, which has no public name
+    """Makes ``Thing(field=…)`` raise our error in one line, as data from a file do, in place of pydantic's.
+
+    Validation inside of a document does not come this way, so that pydantic still knows where in it a part is wrong.
+    """
+
+    if not TYPE_CHECKING:  # what a class takes is said by its fields
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
+            try:
+                return super().__call__(*args, **fields)
+            except ValidationError as problem:
+                whole = issubclass(cls, _Document)  # parts have fields of these names
+                error, kind = (cls.error, cls.kind) if whole else (InstanceError, cls.__name__)
+                raise error(_one_line(problem, kind, fields, "")) from None
+
+
+class Part(BaseModel, metaclass=_InOneLine):
     """A frozen piece of a document that refuses what it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -156,7 +173,7 @@ def without(document: BaseModel, data: dict[str, Any], *fields: str) -> dict[str
     return {name: value for name, value in data.items() if name not in unsaid}
 
 
-class _Document(BaseModel):
+class _Document(BaseModel, metaclass=_InOneLine):
     """A frozen piece of data that travels through JSON and refuses what it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
@@ -266,7 +283,7 @@ def _one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> st
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     message = _PLAIN_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
     name = data.get("name") or data.get("instance") if isinstance(data, Mapping) else None
-    line = f"{kind} '{name}'" if isinstance(name, str) else f"{origin}: {kind}"
+    line = f"{kind} '{name}'" if isinstance(name, str) else f"{origin}: {kind}" if origin else kind
     line += f": {place}: {message}" if place else f": {message}"
     shown = repr(first["input"])
     if first["type"] not in ("missing", "value_error") and len(shown) <= 60:

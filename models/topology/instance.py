@@ -5,12 +5,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from ddlopt.models.contracts import Instance, Matrix
+from ddlopt.models.contracts import Instance, Matrix, Part
 
 
-class AllReduceGroup(BaseModel):
+class AllReduceGroup(Part):
     """Servers that sum a gradient among themselves once per iteration.
 
     A ring all-reduce over k members sends ``2(k-1)/k`` times the gradient over every hop of the ring.
@@ -22,8 +22,6 @@ class AllReduceGroup(BaseModel):
     gradient_bytes : float
         Bytes that every member has of the gradient.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     members: tuple[int, ...]
     gradient_bytes: float = Field(gt=0)

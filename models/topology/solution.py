@@ -2,20 +2,16 @@
 
 from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ddlopt.models.contracts import Solution
+from ddlopt.models.contracts import Part, Solution
 from ddlopt.models.topology.instance import TopologyInstance
 
 Path = tuple[int, ...]
 """Servers that a message visits, source first and destination last."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Ring(_Part):
+class Ring(Part):
     """One ring of an all-reduce group: ``members`` in ring order, ``paths[h]`` from the h-th member to the next.
 
     Parameters
@@ -36,7 +32,7 @@ class Ring(_Part):
     paths: tuple[Path, ...]
 
 
-class Route(_Part):
+class Route(Part):
     """The paths of one pair's model-parallel traffic.
 
     Parameters

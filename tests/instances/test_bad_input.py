@@ -8,8 +8,9 @@ from refusals import one_line
 from volume import for_each
 
 from ddlopt.instances import load
-from ddlopt.models.errors import InstanceError
-from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.errors import InstanceError, SolutionError
+from ddlopt.models.scheduling import Job
+from ddlopt.models.topology import AllReduceGroup, TopologyDesign, TopologyInstance
 
 GOOD = {
     "family": "topology",
@@ -162,3 +163,43 @@ def test_missing_file_and_folder(tmp_path):
     for folder in (tmp_path, str(tmp_path)):
         with pytest.raises(InstanceError, match="cannot be read: Is a directory"):
             load(folder)
+
+
+BUILT = {
+    "a figure": (lambda: TopologyInstance(**GOOD | {"servers": -1}), InstanceError, "topology instance 'x': servers: "),
+    "a missing one": (
+        lambda: TopologyInstance(name="x", servers=3, degree=2),
+        InstanceError,
+        "topology instance 'x': link_bandwidth_bytes_per_s: is missing; every document needs it",
+    ),
+    "a name that is none": (
+        lambda: TopologyInstance(**GOOD, colour="red"),
+        InstanceError,
+        "topology instance 'x': colour: there is no such field",
+    ),
+    "a rule": (
+        lambda: TopologyInstance(**GOOD | group(members=[0, 9])),
+        InstanceError,
+        "topology instance 'x': allreduce_groups[0].members contains server 9",
+    ),
+    "a part": (
+        lambda: AllReduceGroup(members=(0, 1), gradient_bytes=-1),
+        InstanceError,
+        "AllReduceGroup: gradient_bytes: Input should be greater than 0 (got -1)",
+    ),
+    "a part of another family": (lambda: Job(name="j"), InstanceError, "Job 'j': "),
+    "a solution": (lambda: TopologyDesign(links=3), SolutionError, "topology design: instance: is missing"),
+}
+
+
+@pytest.mark.parametrize("case", BUILT)
+def test_what_is_built_in_python_is_refused_in_a_line_as_from_a_file(case):
+    build, error, told = BUILT[case]
+    with one_line(error, told):
+        build()
+
+
+def test_a_wrong_part_is_told_with_its_place_in_the_whole():
+    """Validation from data does not stop at the part."""
+    with one_line(InstanceError, "topology instance 'x': allreduce_groups[0].gradient_bytes: "):
+        TopologyInstance(**GOOD | group(gradient_bytes=-1))
