@@ -136,14 +136,14 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
     columns = list(dict.fromkeys(header for size in extra.values() for header in size))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["family", "instance", *columns, "method", *figures, "seed"])
+    writer.writerow(map(texts.csv_cell, ["family", "instance", *columns, "method", *figures, "seed"]))
     for result in results:
         data = result.to_data() | {"error": _lost(result)}
         size = extra.get(result.instance_digest, {})
         row = [result.family, result.instance, *(size.get(column, "") for column in columns), result.method]
         row += ["" if data[figure] is None else data[figure] for figure in figures]
         row.append(result.provenance.get("seed", ""))
-        writer.writerow([plain(value) if isinstance(value, str) else value for value in row])
+        writer.writerow([texts.csv_cell(plain(value)) if isinstance(value, str) else value for value in row])
     return text.getvalue()
 
 

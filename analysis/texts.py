@@ -11,6 +11,8 @@ NONE = "–"
 _PROOFS = ("optimal", "infeasible", "unbounded")
 _EXACT = ("combinatorial", "certificate")
 
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""With which a spreadsheet begins a formula."""
 # Units of time by what one of them is in seconds.
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -45,6 +47,24 @@ def status_text(status: str, evidence: str | None) -> str:
     """A status in words, and whether a proof is one in floating point: the word of a solver or of a search."""
     told = status.replace("_", " ")
     return f"{told} (floating point)" if status in _PROOFS and evidence not in _EXACT else told
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet takes for a formula: such words get an apostrophe, as they do there.
+
+    Numbers stay numbers, those below 0 and those that are written as words, too.
+    """
+    if not isinstance(value, str) or not value.startswith(_FORMULAS) or _is_number(value):
+        return value
+    return f"'{value}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def json_text(data: Any) -> str:

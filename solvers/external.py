@@ -129,6 +129,11 @@ class ExternalMethod:
         with self._held(instance):
             claim = self.method.solve(own, limits, seed, watch, begin)
         runtime_s = time.perf_counter() - began
+        if claim is None:
+            raise SolverError(
+                f"{self.name} on '{instance.name}': solve() gave nothing (None); expected a Result with its "
+                "solution, or with status 'no_solution'"
+            )
         with self._held(instance, "its answer cannot be read: "):
             solution, said = claim.solution, str(claim.status)
             objective, bound, scope_bound = claim.objective, claim.bound, claim.scope_bound

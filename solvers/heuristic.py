@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
-from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
 from ddlopt.solvers.certify import Gate, MethodOutput, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
@@ -176,6 +176,8 @@ class CertifiedMethod(ABC):
         try:
             with clock.heeding_ctrl_c():
                 found = self.find(instance, limits, seed, clock, start)
+            if not isinstance(found, MethodOutput):
+                raise SolverError(f"find() gave {_described(found)}; expected a MethodOutput")
         except NoSolutionError as none_found:
             found = MethodOutput(None, message=str(none_found))
         except InfeasibleError as proof:
@@ -209,5 +211,18 @@ class Heuristic(CertifiedMethod):
 
     def find(self, instance: Any, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Answer and certificate."""
-        solution, details = self.answer(instance, seed, clock, start)
+        given = self.answer(instance, seed, clock, start)
+        if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping)):
+            raise SolverError(
+                f"answer() gave {_described(given)}; expected the solution and a mapping of figures, such as "
+                "`return solution, {}`; where there is none, raise NoSolutionError"
+            )
+        solution, details = given
         return MethodOutput(solution, details, self.certificate(instance, solution, clock))
+
+
+def _described(given: object) -> str:
+    """What somebody returned, in a few words."""
+    if isinstance(given, tuple):
+        return f"({', '.join(type(each).__name__ for each in given)})"
+    return "nothing (None)" if given is None else f"a {type(given).__name__}"

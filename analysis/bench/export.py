@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ddlopt.analysis.bench.figures.tabular import without_formulas
 from ddlopt.analysis.bench.store import NESTED, Store
 from ddlopt.analysis.tables import lost
 from ddlopt.models.errors import OptionError
@@ -43,7 +44,7 @@ def write(store: Store, path: str | Path) -> None:
     table = frame(store, nested=True)
     with replacing(path) as temporary:
         if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
+            without_formulas(table).to_csv(temporary, index=False)
             return
         try:
             table.to_parquet(temporary, index=False)

@@ -14,6 +14,7 @@ from ddlopt.analysis.gossip_training.exchange import Policy
 from ddlopt.analysis.gossip_training.policies import label_of
 from ddlopt.analysis.gossip_training.pushes import Alone, Period
 from ddlopt.analysis.gossip_training.training import Run, Training, train
+from ddlopt.analysis.texts import csv_cell
 from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -216,5 +217,5 @@ def _csv(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([f"{each:.6g}" if isinstance(each, float) else each for each in line] for line in lines)
+    writer.writerows([f"{each:.6g}" if isinstance(each, float) else csv_cell(each) for each in line] for line in lines)
     return out.getvalue()

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from volume import for_each
 
-from ddlopt.analysis import tables, views
+from ddlopt.analysis import tables, texts, views
 from ddlopt.analysis.views import sizes
 from ddlopt.models.catalogue import problem
 from ddlopt.models.contracts import Evidence
@@ -179,6 +179,34 @@ def test_csv_keeps_all_digits_and_leaves_gaps_empty(instance):
     assert float(row["objective"]) == third
     assert row["bound"] == row["gap"] == ""
     assert (row["n"], row["d"], row["message"], row["status"]) == ("4", "2", "a, b", "feasible")
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd", "'+cmd"),
+        ("-cmd", "'-cmd"),
+        ("@sum(a)", "'@sum(a)"),
+        ("\t=1", "'\t=1"),
+        ("a=b", "a=b"),
+        ("-1.5", "-1.5"),
+        ("-1e-3", "-1e-3"),
+        ("-inf", "-inf"),
+        (-1.5, -1.5),
+        (None, None),
+        ("", ""),
+    ],
+)
+def test_no_cell_of_a_csv_is_a_formula(value, written):
+    assert texts.csv_cell(value) == written
+
+
+def test_words_in_csv_are_no_formulas_and_figures_stay():
+    shown = dataclasses.replace(result(objective=-1.5, message="=HYPERLINK(1)"), instance="@evil", method="+m")
+    (row,) = csv.DictReader(io.StringIO(tables.csv_text([shown])))
+    assert (row["instance"], row["method"], row["message"]) == ("'@evil", "'+m", "'=HYPERLINK(1)")
+    assert row["objective"] == "-1.5"
 
 
 def test_json_is_valid_whatever_a_method_puts_into_its_details():

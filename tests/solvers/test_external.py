@@ -41,6 +41,17 @@ def test_an_honest_answer_passes():
     assert (result.method, result.objective, result.bound) == ("claims", HONEST.objective, HONEST.bound)
 
 
+def test_a_method_that_returns_nothing_is_told_what_is_expected():
+    class Forgetful(Claims):
+        def solve(self, instance, limits, seed=0, progress=None, start=None):
+            super().solve(instance, limits)
+
+    with pytest.raises(
+        SolverError, match=r"claims on 'tiny-n4-d2': solve\(\) gave nothing \(None\); expected a Result"
+    ):
+        checked(Forgetful()).solve(INSTANCE, Limits())
+
+
 def test_optimality_is_not_believed_without_a_bound():
     assert HONEST.status == Status.FEASIBLE
     assert answer(status=Status.OPTIMAL).status == Status.FEASIBLE

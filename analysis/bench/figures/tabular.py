@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from ddlopt.analysis.tables import NONE, markdown_text
+from ddlopt.analysis.texts import csv_cell
 from ddlopt.models.errors import plain
 
 _LATEX = {
@@ -59,8 +60,18 @@ def latex(table: pd.DataFrame, written: Written | None = None, caption: str = ""
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """Comma-separated values with all digits; empty where there is no figure."""
-    return str(table.to_csv(index=False, lineterminator="\n"))
+    """Comma-separated values with all digits; empty where there is no figure; no word is a formula."""
+    return str(without_formulas(table).to_csv(index=False, lineterminator="\n"))
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the words and names of columns that a spreadsheet would take for formulas marked as words."""
+    words = {
+        name: [csv_cell(value) for value in table[name]]
+        for name in table.columns
+        if not pd.api.types.is_numeric_dtype(table[name].dtype)
+    }
+    return table.assign(**words).rename(columns=csv_cell)
 
 
 def _numeric(table: pd.DataFrame) -> list[bool]:

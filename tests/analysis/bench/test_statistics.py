@@ -307,6 +307,11 @@ def test_what_means_something_to_latex(raw, escaped):
     assert tabular.latex_text(raw) == escaped
 
 
+def test_csv_has_no_formulas():
+    table = pd.DataFrame({"=name": pd.Categorical(["=1+1", "b"]), "figure": [-1.5, 2.0], "mixed": ["-3", None]})
+    assert tabular.csv_text(table) == "'=name,figure,mixed\n'=1+1,-1.5,-3\nb,2.0,\n"
+
+
 def test_csv_keeps_all_digits():
     read = pd.read_csv(io.StringIO(tabular.csv_text(TABLE)))
     assert read["time"][0] == 1.23456
