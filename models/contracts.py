@@ -28,6 +28,7 @@ from pydantic import (
 
 from ddlopt.models.errors import DdloptError, InstanceError, SolutionError, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_text
+from ddlopt.models.refusals import InOneLine, one_line
 from ddlopt.models.sizes import refuse_odd_figures
 
 if TYPE_CHECKING:
@@ -141,24 +142,7 @@ Matrix = Annotated[
 """A read-only (n, n) float64 array that travels through JSON as rows or as a list of entries."""
 
 
-class _InOneLine(type(BaseModel)):  # type: ignore[misc]  # pydantic's own, which has no public name
-    """Makes ``Thing(field=…)`` raise our error in one line, as data from a file do, in place of pydantic's.
-
-    Validation inside of a document does not come this way, so that pydantic still knows where in it a part is wrong.
-    """
-
-    if not TYPE_CHECKING:  # what a class takes is said by its fields
-
-        def __call__(cls, *args: Any, **fields: Any) -> Any:
-            try:
-                return super().__call__(*args, **fields)
-            except ValidationError as problem:
-                whole = issubclass(cls, _Document)  # parts have fields of these names
-                error, kind = (cls.error, cls.kind) if whole else (InstanceError, cls.__name__)
-                raise error(_one_line(problem, kind, fields, "")) from None
-
-
-class Part(BaseModel, metaclass=_InOneLine):
+class Part(BaseModel, metaclass=InOneLine):
     """A frozen piece of a document that refuses what it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -173,7 +157,7 @@ def without(document: BaseModel, data: dict[str, Any], *fields: str) -> dict[str
     return {name: value for name, value in data.items() if name not in unsaid}
 
 
-class _Document(BaseModel, metaclass=_InOneLine):
+class _Document(BaseModel, metaclass=InOneLine):
     """A frozen piece of data that travels through JSON and refuses what it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
@@ -204,7 +188,7 @@ class _Document(BaseModel, metaclass=_InOneLine):
         try:
             return cls.model_validate(data)
         except ValidationError as problem:
-            raise cls.error(_one_line(problem, cls.kind, data, origin)) from None
+            raise cls.error(one_line(problem, cls.kind, data, origin)) from None
 
     @classmethod
     def _variant(cls, data: Any, origin: str) -> type[Self]:
@@ -268,29 +252,6 @@ class _Document(BaseModel, metaclass=_InOneLine):
 
     def __hash__(self) -> int:
         return hash(self.digest)
-
-
-_PLAIN_WORDS = {
-    "missing": "is missing; every document needs it",
-    "extra_forbidden": "there is no such field; remove it or correct its name",
-    "model_type": "expected an object of named fields",
-}
-
-
-def _one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> str:
-    """The first error of pydantic as one line: entity, place, value, what was expected."""
-    first, *others = problem.errors(include_url=False)
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    message = _PLAIN_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
-    name = data.get("name") or data.get("instance") if isinstance(data, Mapping) else None
-    line = f"{kind} '{name}'" if isinstance(name, str) else f"{origin}: {kind}" if origin else kind
-    line += f": {place}: {message}" if place else f": {message}"
-    shown = repr(first["input"])
-    if first["type"] not in ("missing", "value_error") and len(shown) <= 60:
-        line += f" (got {shown})"
-    if others:
-        line += f" (and {len(others)} more)"
-    return line.replace("\n", " ")
 
 
 class Instance(_Document):

@@ -1,0 +1,53 @@
+"""What pydantic has to say of wrong data, in one line of ours."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
+
+from ddlopt.models.errors import InstanceError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _ModelMetaclass
+else:
+    _ModelMetaclass = type(BaseModel)  # which has no public name
+
+_PLAIN_WORDS = {
+    "missing": "is missing; every document needs it",
+    "extra_forbidden": "there is no such field; remove it or correct its name",
+    "model_type": "expected an object of named fields",
+}
+
+
+def one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> str:
+    """The first error of pydantic as one line: entity, place, value, what was expected."""
+    first, *others = problem.errors(include_url=False)
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    message = _PLAIN_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
+    name = data.get("name") or data.get("instance") if isinstance(data, Mapping) else None
+    line = f"{kind} '{name}'" if isinstance(name, str) else f"{origin}: {kind}" if origin else kind
+    line += f": {place}: {message}" if place else f": {message}"
+    shown = repr(first["input"])
+    if first["type"] not in ("missing", "value_error") and len(shown) <= 60:
+        line += f" (got {shown})"
+    if others:
+        line += f" (and {len(others)} more)"
+    return line.replace("\n", " ")
+
+
+class InOneLine(_ModelMetaclass):
+    """Makes ``Thing(field=…)`` raise our error in one line, as data from a file do, in place of pydantic's.
+
+    Validation inside of a document does not come this way, so that pydantic still knows where in it a part is wrong.
+    """
+
+    if not TYPE_CHECKING:  # what a class takes is said by its fields
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805
+            """An object of the class, or our error."""
+            try:
+                return super().__call__(*args, **fields)
+            except ValidationError as problem:
+                whole = hasattr(cls, "from_data")  # parts of documents may have fields of these names
+                error, kind = (cls.error, cls.kind) if whole else (InstanceError, cls.__name__)
+                raise error(one_line(problem, kind, fields, "")) from None
