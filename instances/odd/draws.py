@@ -208,6 +208,21 @@ def _strategies(draw: random.Random, seed: int) -> Instance:
     return generate("deployment", "strategies", seed, layers=draw.randint(1, 3), kinds=2, layouts=3, leaves=1)
 
 
+def _pipeline(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "deployment",
+        "pipeline",
+        seed,
+        layers=draw.randint(1, 3),
+        shape=draw.choice(("chain", "branches", "random")),
+        devices=draw.randint(1, 4),
+        tensors=draw.choice(((1,), (1, 2))),
+        micro_batches=draw.choice((1, 2, 4)),
+        memory=draw.choice((0.3, 1.0, 3.0)),
+        alike=draw.random() < 0.5,
+    )
+
+
 def _hot(draw: random.Random, seed: int) -> Instance:
     jobs = []
     for number in range(draw.randint(1, 2)):
@@ -365,6 +380,7 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "deployment/plan": _plan,
     "deployment/partition": _partition,
     "deployment/strategies": _strategies,
+    "deployment/pipeline": _pipeline,
     "aggregation/hot": _hot,
     "aggregation/registers": _registers,
     "aggregation/tree": _tree,

@@ -23,6 +23,7 @@ _READERS = {
     "espresso": "espresso.read_espresso",
     "dnn-partitioning": "graphs.dnn_partitioning.read_dnn_partitioning",
     "pipedream": "graphs.pipedream.read_pipedream",
+    "piper": "graphs.piper.read_piper",
     "iopddl": "graphs.iopddl.read_iopddl",
     "libffm": "libffm.read_libffm",
     "ina-routing": "ina_routing.read_ina_routing",
@@ -65,6 +66,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         Alibaba's GPU trace of 2023. ``gavel``: a trace of Gavel. ``jobs-csv``: our own CSV with a row for each job.
         ``espresso``: the gradients of a model as Espresso's authors publish them.
         ``dnn-partitioning``: graphs of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
+        ``piper``: a network with options by tensor-parallel degree, as Piper reads it.
         ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest. ``libffm``: a click log.
         ``ina-routing``: a network with jobs whose gradients switches add up, in the layout of INARouting.
         ``onnx``: a neural network whose gradients are compressed; ``onnx-topology``: the same as a job

@@ -1,7 +1,16 @@
-"""Where operators run: deployment (TAG), partition for throughput or latency, strategies within operators."""
+"""Where operators run: deployment (TAG), partition, strategies within operators, pipelines of large models."""
 
 from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
+from ddlopt.models.deployment.pipeline.instance import (
+    LayerOption,
+    Menu,
+    PipelineEdge,
+    PipelineInstance,
+    PipelineLayer,
+    PipelinePlan,
+    PlanStage,
+)
 from ddlopt.models.deployment.plan.instance import (
     TAG_ALL_REDUCE,
     CollectiveCost,
@@ -25,9 +34,16 @@ __all__ = [
     "DeploymentProblem",
     "DeviceGroup",
     "GroupPlan",
+    "LayerOption",
+    "Menu",
     "Operator",
     "Partition",
     "PartitionInstance",
+    "PipelineEdge",
+    "PipelineInstance",
+    "PipelineLayer",
+    "PipelinePlan",
+    "PlanStage",
     "StrategyAssignment",
     "StrategyInstance",
     "Tensor",
@@ -39,10 +55,12 @@ PROBLEMS = records(
     "ddlopt.models.deployment.plan.problem",
     "ddlopt.models.deployment.partition.problem",
     "ddlopt.models.deployment.strategies.problem",
+    "ddlopt.models.deployment.pipeline.problem",
 )
 FAMILY = Family.of_several(
     "deployment",
-    "where operators run: deployment on unlike devices, partition into stages, strategies within operators",
+    "where operators run: deployment on unlike devices, partition into stages, strategies within operators, "
+    "pipelines of large models",
     DeploymentProblem,
     DeploymentAnswer,
     PROBLEMS,

@@ -11,6 +11,7 @@ from contextlib import suppress
 import hot_cases
 import numpy as np
 import partition_cases
+import pipeline_cases
 import register_cases
 import sfb_cases
 import table_cases
@@ -249,6 +250,13 @@ def strategies(seed):
     sizes = instance.costs.sizes.tolist()
     drawn = (tuple(map(draw.randrange, sizes)) for _ in range(200))
     return instance, [StrategyAssignment(instance=instance.name, strategies=each) for each in drawn]
+
+
+def pipeline(seed):
+    """Plans among all of a small instance."""
+    instance, draw = pipeline_cases.drawn(seed, most=3), random.Random(seed)
+    found = list(pipeline_cases.plans(instance))
+    return instance, draw.sample(found, min(len(found), 200))
 
 
 def hot(seed):

@@ -52,6 +52,7 @@ from ddlopt.models.deployment.partition.formulations.latency_partition import La
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
+from ddlopt.models.deployment.pipeline.formulations.stage_path import StagePath
 from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
@@ -105,6 +106,7 @@ CASES = {
     "DisjunctiveMakespan of every plan": (partial(DisjunctiveMakespan, every_plan=True), cases.plan),
     "MakespanBound": (MakespanBound, cases.plan),
     "StrategySelection": (StrategySelection, cases.strategies),
+    "StagePath": (StagePath, cases.pipeline),
     "CirculantGenerators": (CirculantGenerators, cases.circulant),
     "CirculantWeights": (CirculantWeights, cases.circulant),
     "ExchangePath": (ExchangePath, cases.exchange),

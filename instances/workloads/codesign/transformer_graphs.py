@@ -78,7 +78,8 @@ class _Growing:
         heads, products = tuple(sizes.projections(block).values()), sizes.products(block)
         after = (*sizes.head_norms_of(block).values(), products)
         partials = sum(layer.outputs for layer in heads)
-        name, reads, inputs, rows = f"{block}.attention.heads", (source,), self.numbers, sizes.hidden
+        name, inputs, rows = f"{block}.attention.heads", self.numbers, sizes.hidden
+        reads: tuple[str, ...] = (source,)
         if short := tuple(sizes.latents(block).values()):
             latent = self._latent(block, source, tuple(down for down, _ in short), tuple(norm for _, norm in short))
             reads = (latent,) if len(short) == len(heads) else (source, latent)

@@ -1,0 +1,20 @@
+"""The values that Piper's released code finds, on its own inputs, proven."""
+
+import pytest
+from shared_data import shared_data
+
+import ddlopt
+from ddlopt.instances.readers import convert
+
+PUBLISHED = [(8, 8, 0.16585575), (32, 8, 0.0415154504417), (64, 2, 0.0320300812349)]
+"""Devices, memory in GiB, and seconds a sample; 1920 samples, 25 GiB/s."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("devices", "memory", "value"), PUBLISHED)
+def test_published_values_are_optimal(devices, memory, value):
+    settings = {"micro_batches": 1920, "bandwidth_gib_per_s": 25}
+    path = shared_data("piper/bert32a100.json")
+    found = ddlopt.solve(convert(path, "piper", devices=devices, memory_gib=memory, **settings), gap=0)
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(value, rel=1e-9)
