@@ -223,6 +223,12 @@ def embedded():
     return model(nodes, stored, (2, 5), kind=INT64), 80 + 32 + 8 + 8
 
 
+def looked_up():
+    """Rows by numbers that are calculated from data; nothing wants an error there."""
+    nodes = [node("Abs", ["x"], ["i"]), node("Gather", ["words", "i"], ["rows"]), node("MatMul", ["rows", "w"], ["y"])]
+    return model(nodes, weights(words=drawn(20, 4), w=drawn(4, 3)), (2, 5), kind=INT64), 80 + 12
+
+
 def with_token():
     """A token that is repeated for each sample and put before the others, as in vision transformers."""
     nodes = [
@@ -331,9 +337,10 @@ def leaky(before, after):
 
 def constants_of_a_function():
     """What a function stores is there once, however often it is called."""
-    body = [constant("w", drawn(6, 6)), node("MatMul", ["i", "w"], ["o"])]
+    body = [constant("w", drawn(6, 6)), constant("b", drawn(6))]
+    body += [node("MatMul", ["i", "w"], ["p"]), node("Add", ["p", "b"], ["o"])]
     nodes = [node("Same", ["x"], ["h"], domain=DOMAIN), node("Same", ["h"], ["y"], domain=DOMAIN)]
-    return model(nodes, (), (2, 6), functions=[function("Same", ["i"], ["o"], body)]), 36
+    return model(nodes, (), (2, 6), functions=[function("Same", ["i"], ["o"], body)]), 36 + 6
 
 
 def branches(condition, then=8, other=8):
@@ -364,6 +371,7 @@ READ = {
     "quantised": quantised(),
     "gates": merged_gates(),
     "embedded": embedded(),
+    "looked up": looked_up(),
     "token": with_token(),
     "tied, stored twice": tied(),
     "tied, stored once": tied(once=True),

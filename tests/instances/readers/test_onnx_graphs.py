@@ -123,6 +123,19 @@ def test_all_outputs_are_trained_for(tmp_path):
     assert [each.numbers for each in step if each.name == "outputs/forward"] == [3 + 5]
 
 
+def test_gradients_of_what_layers_share_are_added_up(tmp_path):
+    """Of a weight and of a scale with its shift, each used twice; biases of their own are not."""
+    step = step_of(read_model(written(tmp_path, READ["shared"][0])))
+    summed = [(each.gradient, len(each.reads)) for each in step if each.name.endswith("weight sum")]
+    assert sorted(summed) == [(12, 2), (36, 2)]
+
+
+def test_a_turned_weight_has_outputs_before_inputs(tmp_path):
+    nodes = [node("Transpose", ["w"], ["turned"], perm=[1, 0]), node("MatMul", ["x", "turned"], ["y"])]
+    read = read_model(written(tmp_path, model(nodes, weights(w=drawn(3, 6)), (2, 6))))
+    assert layers_of(read)[0].layer.tensors == (("weight", (3, 6)),)
+
+
 def test_which_branch_runs_is_told(tmp_path):
     told = convert(written(tmp_path, branches(None, 2, 8)), "onnx").source
     assert "of 1 x If that depend on data ('h') the branch with more weights is the one that runs" in told
@@ -213,8 +226,9 @@ def test_frequencies_of_positions_are_no_parameters(tmp_path):
 def test_a_product_with_one_hot_rows_is_a_lookup_of_parameters(tmp_path):
     nodes = [
         constant("depth", np.int64(6)),
-        constant("values", np.array([0, 1], np.float32)),
-        node("OneHot", ["x", "depth", "values"], ["rows"]),
+        constant("values", np.array([0, 1])),
+        node("OneHot", ["x", "depth", "values"], ["whole"]),
+        node("Cast", ["whole"], ["rows"], to=FLOAT),
         node("MatMul", ["rows", "w"], ["y"]),
     ]
     read = read_model(written(tmp_path, model(nodes, weights(w=drawn(6, 8)), (2, 5), kind=INT64)))
@@ -255,6 +269,18 @@ def test_a_table_in_another_file_may_be_the_last_weight_as_well(tmp_path):
     read = read_model(written(tmp_path, content))
     assert sum(each.layer.parameters for each in layers_of(read)) == 80 + 16 + 80
     assert "'onnx::MatMul_9' may be the table 'words.weight' once more, whose numbers are elsewhere" in told_of(read)
+
+
+@pytest.mark.parametrize(("place", "parameters"), [("words.bin", 80), ("other.bin", 160)])
+def test_two_tables_at_one_place_of_another_file_are_one(place, parameters, tmp_path):
+    nodes = [node("Gather", ["words", "x"], ["rows"]), node("Gemm", ["rows", "last"], ["y"], transB=1)]
+    content = model(nodes, weights(words=drawn(20, 4), last=drawn(20, 4)), (5,), kind=INT64)
+    for each, location in zip(content.graph.initializer, ("words.bin", place), strict=True):
+        each.ClearField("raw_data")
+        each.data_location = onnx.TensorProto.EXTERNAL
+        each.external_data.add(key="location", value=location)
+    read = read_model(written(tmp_path, content))
+    assert sum(each.layer.parameters for each in layers_of(read)) == parameters
 
 
 # Refused
