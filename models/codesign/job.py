@@ -35,16 +35,18 @@ def job_sending(
     traffic = np.zeros((instance.servers, instance.servers))
     for pattern in np.flatnonzero(moved):
         traffic += moved[pattern] * tables.patterns[pattern].unit.toarray()
-    if not reduced.any() and not traffic.any():
+    groups = tuple(
+        AllReduceGroup(members=members, gradient_bytes=amount)
+        for members, amount in zip(tables.groups, tables.group_bytes(reduced).tolist(), strict=True)
+        if amount > 0
+    )
+    # A set of groups may be empty, so that what is to be reduced in it is sent by nobody.
+    if not groups and not traffic.any():
         return None
     return TopologyInstance(
         name=f"{instance.name}, chosen strategies",
         **instance.fabric,
-        allreduce_groups=tuple(
-            AllReduceGroup(members=members, gradient_bytes=amount)
-            for members, amount in zip(tables.groups, tables.group_bytes(reduced).tolist(), strict=True)
-            if amount > 0
-        ),
+        allreduce_groups=groups,
         traffic_bytes=traffic,
         compute_s=compute_s,
         overlap=instance.overlap,

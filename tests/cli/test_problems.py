@@ -183,6 +183,7 @@ APART = {"nodes": 4, "edges": [[0, 1], [2, 3]]}
         (MENUS, lambda d: d["gradients"][3].update(ready_s=0), "in the order in which"),
         ("compression/sfb-random-n60", _tensor_back, "tensors form a cycle"),
         (LEVELS, lambda d: d.update(error_budget=1e-9), "but no choice of levels has less than"),
+        (LEVELS, lambda d: d["gradients"][0].update(shape=[64, 0]), "shape [64, 0]; every dimension is at least 1"),
         (LEVELS, lambda d: d.update(problem="ranks"), "problem is 'ranks'; use one of"),
         (PLAN, lambda d: d.update(problem="where"), "problem is 'where'; use one of: partition, plan, strategies"),
         (PLAN, _tensor_back, "the operators form a cycle: "),

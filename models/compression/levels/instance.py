@@ -116,6 +116,9 @@ class GradedGradient(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if any(size < 1 for size in self.shape):
+            # As on the timeline, which takes the same gradients with their levels as options.
+            raise ValueError(f"'{self.name}' has shape {list(self.shape)}; every dimension is at least 1")
         highest = self.curve.allowed[-1]
         rows, columns = (self.shape[0] if self.shape else 1), math.prod(self.shape[1:])
         if self.compressor == "powersgd" and highest > min(rows, columns):

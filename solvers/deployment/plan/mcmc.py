@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
+from ddlopt.models.tolerances import TINY
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -48,7 +49,7 @@ class PlanMcmc(Heuristic, uses=("seed",)):
             group, action = int(rng.integers(instance.groups)), int(rng.integers(len(rater.actions)))
             before, row[group] = int(row[group]), action
             offer = rater.rate(row)
-            loss = (offer.time_s - rating.time_s) / first.time_s
+            loss = (offer.time_s - rating.time_s) / max(first.time_s, TINY)  # a step may take no time
             better = offer <= rating
             if better or (offer.fits and rating.fits and rng.random() < math.exp(-self.beta * max(loss, 0.0))):
                 if offer < rating and offer is rater.best_rating and offer.fits:

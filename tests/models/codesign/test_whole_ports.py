@@ -5,7 +5,8 @@ import random
 import pytest
 from volume import for_each
 
-from ddlopt.models.codesign import CodesignInstance
+import ddlopt
+from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.formulations import whole_ports
 from ddlopt.models.codesign.formulations.whole_ports import ServerClass, WholePorts, server_classes
 from ddlopt.models.codesign.iteration_time import time_unit_s
@@ -99,3 +100,9 @@ def test_sets_without_groups_have_no_ports():
     instance = one_layer(3, [[], []], [8.0, 1.0], [(0, 1, 1.0)])
     assert Joint().solve(instance, Limits()).objective == pytest.approx(0.5)
     assert optimum_s(instance) <= 0.5 * (1 + 1e-6)
+
+
+def test_what_is_reduced_in_a_set_without_groups_is_no_job():
+    instance = one_layer(3, [[], []], [8.0, 1.0])
+    assert job_of(instance, (0,)) is None
+    assert ddlopt.solve(instance, "joint").objective == 0
