@@ -124,12 +124,13 @@ class Exact:
         gate = Gate(instance, self.name, limits, seed)
         block = None
         try:
+            # First, as what has no solution may have figures that no model takes.
+            family_of(self.family).bound(instance)
             with building(limits.time_s):
                 model = build_model(self.family, self.formulation, instance)
                 block = model.component(self.family)
                 if start is not None:
                     self.formulation.start(block, instance, start)
-            family_of(self.family).bound(instance)
         except InfeasibleError as proof:
             gate = dataclasses.replace(gate, runtime_s=time.perf_counter() - began)
             return gate.without_solution(MethodOutput(None, message=str(proof)), Evidence.SOLVER)
