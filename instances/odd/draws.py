@@ -9,18 +9,17 @@ import numpy as np
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.instances.generators.scheduling.tiny import FEATURES
+from ddlopt.instances.odd import gossip
 from ddlopt.instances.odd.changes import changed
+from ddlopt.instances.odd.optional import PLAIN, RARE, some
 from ddlopt.models.aggregation import HotInstance, RegisterInstance
 from ddlopt.models.catalogue import problem as problem_named
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.compression import CompressionInstance
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.models.gossip import ExchangeInstance, MatchingsInstance, WeightsInstance
 from ddlopt.models.scheduling import PolluxTiming, SchedulingInstance
 
-_PLAIN, _RARE = 0.5, 0.3
-"""How likely something optional is left out, or there."""
 _TRIES = 50
 """Draws of which some make no instance, as of sizes that do not go together."""
 
@@ -79,7 +78,7 @@ def _scheduling(draw: random.Random, seed: int) -> Instance:
     if draw.random() < 0.7:
         instance = generate("scheduling", "tiny", seed, feature=draw.choice(FEATURES))
         assert isinstance(instance, SchedulingInstance)
-        return instance if draw.random() < _PLAIN else _other_jobs(instance, draw)
+        return instance if draw.random() < PLAIN else _other_jobs(instance, draw)
     limited_by = draw.choice(("workers", "contention", "network", "sharing"))
     return generate("scheduling", "small", seed, limited_by=limited_by, jobs=3, slots=3, servers=2, gpus=2)
 
@@ -91,7 +90,7 @@ def _other_jobs(instance: SchedulingInstance, draw: random.Random) -> Scheduling
         fields: dict[str, Any] = {"change_s": draw.choice((0.0, 0.0, instance.slot_s / 2))}
         if instance.objective == "finish_time_fairness":
             fields["fair_s"] = draw.choice((None, 1.0, 2.0))
-        if instance.contention is None and instance.bandwidth == "reserved" and draw.random() < _RARE:
+        if instance.contention is None and instance.bandwidth == "reserved" and draw.random() < RARE:
             sync_s = draw.choice((0.0, 0.05))
             fields["timing"] = PolluxTiming(compute_s=0.1, sync_s=sync_s, sync_s_per_worker=0.02, overlap=1.5)
         jobs.append(job.model_copy(update=fields))
@@ -223,7 +222,7 @@ def _partition(draw: random.Random, seed: int) -> Instance:
 
 
 def _strategies(draw: random.Random, seed: int) -> Instance:
-    if draw.random() < _PLAIN:
+    if draw.random() < PLAIN:
         nodes, memory = draw.randint(2, 6), draw.choice((None, 0.5))
         return generate("deployment", "strategies-tree", seed, nodes=nodes, layouts=3, memory=memory)
     return generate("deployment", "strategies", seed, layers=draw.randint(1, 3), kinds=2, layouts=3, leaves=1)
@@ -266,11 +265,6 @@ def _hot(draw: random.Random, seed: int) -> Instance:
     return HotInstance.from_data({"name": f"hot-{seed}", "jobs": jobs, "switches": switches})
 
 
-def _some(draw: random.Random, count: int, *values: float) -> tuple[float, ...]:
-    """None, or one for each of some things, drawn from a few values."""
-    return () if draw.random() < _PLAIN else tuple(draw.choice(values) for _ in range(count))
-
-
 def _registers(draw: random.Random, seed: int) -> Instance:
     instance = generate(
         "aggregation",
@@ -285,8 +279,8 @@ def _registers(draw: random.Random, seed: int) -> Instance:
     )
     assert isinstance(instance, RegisterInstance)
     capacity = [draw.randint(0, 3) for _ in range(instance.arrays)]
-    fits = sum(capacity) >= instance.parameters and draw.random() > _PLAIN
-    weights = _some(draw, len(instance.batches), 1.0, 2.0, 0.5)
+    fits = sum(capacity) >= instance.parameters and draw.random() > PLAIN
+    weights = some(draw, len(instance.batches), 1.0, 2.0, 0.5)
     return instance.changed(weights=weights, capacity=tuple(capacity) if fits else instance.capacity)
 
 
@@ -355,66 +349,6 @@ def _table(draw: random.Random, seed: int) -> Instance:
     )
 
 
-def _shape(draw: random.Random) -> str:
-    return draw.choice(("path", "cycle", "star", "complete", "random"))
-
-
-def _weights(draw: random.Random, seed: int) -> Instance:
-    goal = draw.choice(("averaging", "chain", "process", "pairwise"))
-    instance = generate("gossip", "weights", seed, shape=_shape(draw), nodes=draw.randint(3, 6), degree=2, goal=goal)
-    assert isinstance(instance, WeightsInstance)
-    edges = len(instance.network.edges)
-    return instance.changed(costs=_some(draw, edges, 1.0, 2.0, 0.5) if goal == "process" else ())
-
-
-def _matchings(draw: random.Random, seed: int) -> Instance:
-    instance = generate(
-        "gossip",
-        "matchings",
-        seed,
-        shape=_shape(draw),
-        nodes=draw.randint(3, 6),
-        degree=2,
-        share=draw.choice((0.3, 0.6)),
-        activation=draw.choice(("independent", "single")),
-    )
-    assert isinstance(instance, MatchingsInstance)
-    edges = len(instance.network.edges)
-    alone = () if draw.random() < _PLAIN else tuple((edge,) for edge in range(edges))
-    times, budgets = _some(draw, edges, 1.0, 2.0, 0.5), _some(draw, edges, 1.0, 0.5)
-    return instance.changed(times=times, edge_budgets=budgets, matchings=alone)
-
-
-def _period(draw: random.Random, seed: int) -> Instance:
-    slow = {"slow_chance": 0.2, "slowdown": 3.0, "whole": True} if draw.random() < _RARE else {}
-    return generate(
-        "gossip",
-        "period",
-        seed,
-        workers=draw.randint(2, 6),
-        ratio=draw.choice((0.5, 4.0)),
-        step_size=draw.choice((None, 0.01)),
-        shape=draw.choice((None, _shape(draw))),
-        degree=2,
-        spread=draw.choice((None, None, 0.5)),
-        **{"whole": draw.random() < _PLAIN} | slow,
-    )
-
-
-def _exchange(draw: random.Random, seed: int) -> Instance:
-    more = draw.choice(({"sends": draw.randint(0, 4)}, {"send_cost": draw.choice((0.5, 5.0))}))
-    instance = generate("gossip", "exchange-drift", seed, steps=draw.randint(2, 10), width=2, **more)
-    assert isinstance(instance, ExchangeInstance)
-    blocks = () if draw.random() < _PLAIN else draw.choice(((1, 1), (2,)))
-    return instance.changed(blocks=blocks, rates=_some(draw, instance.size, 0.1, 0.2, 0.05))
-
-
-def _circulant(draw: random.Random, seed: int) -> Instance:
-    nodes = draw.randint(3, 14)
-    goal = draw.choice(("gap", "averaging"))
-    return generate("gossip", "circulant", seed, nodes=nodes, degree=draw.randint(2, max(2, nodes // 2)), goal=goal)
-
-
 _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "topology": _topology,
     "scheduling": _scheduling,
@@ -433,9 +367,9 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "aggregation/graph": _graph,
     "aggregation/slots": _slots,
     "aggregation/table": _table,
-    "gossip/weights": _weights,
-    "gossip/matchings": _matchings,
-    "gossip/period": _period,
-    "gossip/exchange": _exchange,
-    "gossip/circulant": _circulant,
+    "gossip/weights": gossip.weights,
+    "gossip/matchings": gossip.matchings,
+    "gossip/period": gossip.period,
+    "gossip/exchange": gossip.exchange,
+    "gossip/circulant": gossip.circulant,
 }
