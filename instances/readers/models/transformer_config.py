@@ -71,8 +71,7 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     """
     config = _config(path)
     sizes = config.sizes(sequence)
-    told = f"layers as {Path(path).name} says ({sizes.name}), on {sizes.sequence} tokens"
-    told += "".join(f"; {each}" for each in config.assumed)
+    told = config.told(sizes)
     workload = partial(named_workload, sizes, config.ending)
     return jobs.Network(
         sizes.name,
@@ -93,6 +92,13 @@ read_deployment = jobs.reader(transformer_network, jobs.deployment)
 def read_transformer(path: str | Path, sequence: int | None = None) -> Transformer:
     """The sizes that a configuration tells; see :func:`transformer_network`."""
     return _config(path).sizes(sequence)
+
+
+def read_sizes(path: str | Path, sequence: int | None = None) -> tuple[Transformer, Precision, str]:
+    """The same with the precision, and what was read and assumed."""
+    config = _config(path)
+    sizes = config.sizes(sequence)
+    return sizes, config.precision, config.told(sizes)
 
 
 def _config(path: str | Path) -> "_Config":
@@ -120,6 +126,11 @@ class _Config:
         self.names = self.family.names
         self.heads = _ENCODER_HEADS if name in ("bert", "roberta") else _DECODER_HEADS
         self.ending = self._ending()
+
+    def told(self, sizes: Transformer) -> str:
+        """What was read, and what was assumed."""
+        told = f"layers as {Path(self.path).name} says ({sizes.name}), on {sizes.sequence} tokens"
+        return told + "".join(f"; {each}" for each in self.assumed)
 
     def _text(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """The text model's part of a configuration that has several."""

@@ -1,0 +1,61 @@
+"""What a transformer's training costs a device: operations, activations, state and messages, each by a formula.
+
+With s tokens of a sample, b samples, hidden size h, a heads of d numbers and c of keys and values, feed-forward width f
+(of all experts that a token visits, and of the one that all do), t devices that share a layer, and two bytes a number:
+
+============ ======================================================= ==================================================
+what         formula                                                 source
+============ ======================================================= ==================================================
+operations   forward as the layers count them, backward twice that   Korthikanti et al., arXiv:2205.05198, appendix A
+activations  sb (8h + 4ad + 4cd + 6f) / t + 4asb / t, gated;         the same, section 4, for plain layers and without
+of a block   sb (8h + 4ad + 4cd + 4f) / t, plain                     dropout masks; gated ones counted likewise
+recomputed   2sbh / t                                                the same, section 5
+exchanged    4 all-reduces of 2sbh in a block, 6 if recomputed       M. Shoeybi et al., arXiv:1909.08053, figure 4
+============ ======================================================= ==================================================
+
+Attention is fused: of its scores a number for each query is kept (log-sum-exp, four bytes). Devices that share a layer
+also share its sequence where tensors are whole (sequence parallelism), so that all activations are shared; keys and
+values of fewer heads than devices are kept by each of them.
+"""
+
+from ddlopt.instances.workloads.accelerators import Accelerator
+from ddlopt.instances.workloads.networks.layers import Layer
+from ddlopt.instances.workloads.networks.transformers import Transformer
+from ddlopt.instances.workloads.precision import Precision
+from ddlopt.instances.workloads.training import PASSES
+
+
+def activation_bytes(sizes: Transformer, block: str, samples: int, tensor: int, precision: Precision) -> float:
+    """What a device keeps of a block for so many samples."""
+    number = precision.number_bytes
+    queries, keys = sizes.heads * sizes.head, sizes.key_value_heads * sizes.head
+    values = sizes.heads * sizes.value_head
+    if sizes.latent is not None:
+        # Keys and values are made for all heads, from vectors that are kept as well.
+        keys = (sizes.heads * (sizes.head + sizes.value_head)) // 2
+        queries += sizes.latent.queries + sizes.latent.keys + sizes.latent.turned
+    width, copies = sizes.width, 1
+    if sizes.has_experts(block):
+        width, copies = sizes.chosen * (sizes.expert_width or sizes.width) + sizes.shared_width, sizes.chosen
+    # Two normalisations keep their inputs, attention and feed-forward layer theirs.
+    whole = number * (3 + copies) * sizes.hidden
+    inner = number * (queries + values) + number * (3 if sizes.gated else 2) * width
+    shared = 2 * number * keys / min(tensor, sizes.key_value_heads)
+    tokens = sizes.sequence * samples
+    return tokens * ((whole + inner) / tensor + shared) + 4 * sizes.heads * tokens / tensor
+
+
+def input_bytes(sizes: Transformer, samples: int, precision: Precision) -> float:
+    """What goes from block to block."""
+    return float(precision.number_bytes * sizes.sequence * samples * sizes.hidden)
+
+
+def layer_time_s(layers: list[Layer], samples: int, tensor: int, accelerator: Accelerator, recomputed: bool) -> float:
+    """Of layers that so many devices share, forward and backward, by the roofline of each."""
+    passes = PASSES + recomputed
+    return passes * sum(accelerator.forward_s(layer, samples) for layer in layers) / tensor
+
+
+def exchange_time_s(size_bytes: float, count: int, tensor: int, bytes_per_s: float) -> float:
+    """Of so many all-reduces over a ring of the devices that share a layer."""
+    return count * 2 * (tensor - 1) / tensor * size_bytes / bytes_per_s
