@@ -17,7 +17,7 @@ from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
-from ddlopt.solvers.wrappers.within_memory import memory_limit
+from ddlopt.solvers.wrappers.guarded import memory_limit
 
 
 def families() -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingE
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Method, Result, uses_of
 from ddlopt.solvers.external import checked
-from ddlopt.solvers.wrappers.within_memory import WithinMemory
+from ddlopt.solvers.wrappers.guarded import WithinMemory
 
 AUTO = "auto"
 """The name that stands for the family's choice where a method is asked for."""

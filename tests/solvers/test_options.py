@@ -14,7 +14,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of, solver_of
 from ddlopt.solvers.options import options_of, settable, with_options
-from ddlopt.solvers.wrappers.within_memory import WithinMemory
+from ddlopt.solvers.wrappers.guarded import WithinMemory
 
 TINY = "topology/tiny-n4-d2"
 DIRECT = "topology/tiny-n4-d3-direct"

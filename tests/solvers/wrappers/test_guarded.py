@@ -13,7 +13,7 @@ import ddlopt
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.contracts import Limits, TracePoint
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
-from ddlopt.solvers.wrappers.within_memory import WithinMemory, memory_limit
+from ddlopt.solvers.wrappers.guarded import WithinMemory, memory_limit
 
 TINY = ddlopt.load("topology/tiny-n4-d2")
 PLENTY = 8 * 10**9
