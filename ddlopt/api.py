@@ -145,7 +145,7 @@ def solve(
         chosen = opened_by(method_for(start_from, problem, solver), chosen, problem)
     require_use([(problem, chosen)], _asked(threads, seed))
     beginning = None if start is None else answer(problem, start)
-    result = within(chosen, memory_bytes).solve(problem, limits, seed, progress, beginning)
+    result = within(chosen, limits, memory_bytes).solve(problem, limits, seed, progress, beginning)
     return accepted(problem, result, accept_error, named=method is not None)
 
 
@@ -206,7 +206,7 @@ def compare(
         if each is not None:
             require_solver_use(problem, each, wanted)
     pairs = [
-        (problem, within(method, memory_bytes))
+        (problem, within(method, limits, memory_bytes))
         for problem in problems
         for name in wanted
         for method in by_solver(name, problem, solvers)

@@ -7,9 +7,9 @@ from typing import Any
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Method, Result, uses_of
+from ddlopt.solvers.contracts import Limits, Method, Result, uses_of
 from ddlopt.solvers.external import checked
-from ddlopt.solvers.wrappers.guarded import WithinMemory
+from ddlopt.solvers.wrappers.guarded import Guarded, can_guard
 
 AUTO = "auto"
 """The name that stands for the family's choice where a method is asked for."""
@@ -26,9 +26,11 @@ def method_for(method: str | Method | None, instance: Instance, solver: str | No
     return catalogue.method(name, instance.family, solver or "highs")
 
 
-def within(method: Method, memory_bytes: int | None) -> Method:
-    """The method with a limit on its memory, if there is one."""
-    return method if memory_bytes is None else WithinMemory(method, memory_bytes)
+def within(method: Method, limits: Limits, memory_bytes: int | None) -> Method:
+    """The method with a guard that holds it to its limits on time and memory, if there are any."""
+    if memory_bytes is None and (limits.time_s is None or not can_guard()):
+        return method
+    return Guarded(method, memory_bytes)
 
 
 def require_use(pairs: Iterable[tuple[Instance, Method]], options: Iterable[str]) -> None:

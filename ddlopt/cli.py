@@ -124,6 +124,7 @@ def solve(
     from ddlopt.models import files
     from ddlopt.solvers import catalogue
     from ddlopt.solvers.standard_output import kept_clear
+    from ddlopt.solvers.wrappers.guarded import machine_gigabytes
 
     if out:
         files.writable(out)
@@ -136,7 +137,7 @@ def solve(
     with LiveLine([instance]) as line, kept_clear():
         result = ddlopt.solve(
             instance, method, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
-            start_from=start_from, memory=memory, accept_error=accept_error,
+            start_from=start_from, memory=machine_gigabytes() if memory is None else memory, accept_error=accept_error,
             progress=line.watch(instance.name, chosen),
         )  # fmt: skip
     if method is None:
@@ -198,6 +199,7 @@ def compare(
     from ddlopt.analysis.compare import refuted
     from ddlopt.display import LiveLine, out_console
     from ddlopt.solvers.standard_output import kept_clear
+    from ddlopt.solvers.wrappers.guarded import machine_gigabytes
 
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv cannot both be printed")
@@ -211,7 +213,7 @@ def compare(
         with LiveLine(instances) as line, kept_clear():
             ddlopt.compare(
                 instances, wanted, solver=words(solvers) if solvers else None, time_limit=time_limit, gap=gap,
-                threads=threads, seed=seed, memory=memory,
+                threads=threads, seed=seed, memory=machine_gigabytes() if memory is None else memory,
                 progress=line, on_result=results.append,
             )  # fmt: skip
     except KeyboardInterrupt:  # what was found until then is still worth printing

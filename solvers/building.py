@@ -2,24 +2,22 @@
 
 import logging
 import math
-import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
 from ddlopt.models.compilation import to_stderr
+from ddlopt.solvers.machine import memory_bytes
 
 LARGE_BYTES = 2 * 2**30
 """Memory from which on a process says that it takes much, while there is time to stop it."""
 # Between looks at the limit and at Ctrl-C.
 _TICK_S = 0.1
-_STATM = Path("/proc/self/statm")
 
 Made = TypeVar("Made")
 
@@ -110,21 +108,3 @@ def _at_the_edge(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def address_space_bytes() -> int:
-    """Address space that this process has now; 0 where that is not known."""
-    try:
-        return int(_STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-def memory_bytes() -> int:
-    """Memory that this process has now, or, where that is not known, the most that it had."""
-    try:
-        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource  # which not every system has
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

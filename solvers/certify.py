@@ -18,6 +18,7 @@ from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Bound, Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import ContradictionError, InfeasibleError, SolverError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
+from ddlopt.solvers import incumbents
 from ddlopt.solvers.contracts import (
     Limits,
     Result,
@@ -133,6 +134,7 @@ class Gate:
             else beside(each.value, objective, sense, instance.objective_unit, f"{self._who}: {name}")
             for name, each in (("bound", tightest), ("bound within its scope", scoped))
         )
+        incumbents.tell(objective, output.solution)
         gap = relative_gap(objective, value, sense)
         proven_best = gap is not None and gap <= max(self.limits.gap, OBJECTIVE_TOL)
         return Result(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
+from ddlopt.solvers import incumbents
 from ddlopt.solvers.certify import Gate, MethodOutput, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
@@ -83,12 +84,23 @@ class Clock:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def report(self, incumbent: float | None, bound: float | None = None) -> None:
-        """Note an improvement (instance objective) and tell whoever watches."""
+    def report(
+        self, incumbent: float | None, bound: float | None = None, solution: incumbents.Told | None = None
+    ) -> None:
+        """Note an improvement (instance objective) and tell whoever watches.
+
+        Parameters
+        ----------
+        incumbent, bound : float or None
+        solution : Solution or callable, optional
+            That of the incumbent, or what makes it: the answer, should the method not come to its end.
+        """
         point = TracePoint(self.elapsed_s, incumbent, bound)
         self.trace.append(point)
         if self._progress is not None:
             self._progress(point)
+        if incumbent is not None and solution is not None:
+            incumbents.tell(incumbent, solution)
 
 
 class Asked(Clock):

@@ -1,46 +1,55 @@
-"""A method with a limit on its memory: each solve is a process of its own, of which nothing is left when it ends."""
+"""A guard around any method: limits on time and memory that hold whatever the method does, and an answer all the same.
 
-import contextlib
-import errno
-import faulthandler
-import multiprocessing
+Each solve is a process of its own. Solutions that the method tells on the way (:mod:`ddlopt.solvers.incumbents`) are
+kept here. Where the process does not end by itself it is asked to, then killed, and the best that was kept is checked
+and is the answer.
+"""
+
+import math
 import os
-import pickle
-import resource
 import signal
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from ddlopt.models.errors import OptionError, SolverError
-from ddlopt.solvers.building import address_space_bytes
-from ddlopt.solvers.certified import told_anew
+from ddlopt.models.contracts import Evidence, Instance, Solution
+from ddlopt.models.errors import NotApplicableError, OptionError, SolverError
+from ddlopt.solvers.certified import told_anew, without_better_points
+from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import (
     Limits,
     Method,
     ProgressCallback,
     Result,
+    TracePoint,
+    best_bound,
+    better,
     compiled,
 )
+from ddlopt.solvers.external import ExternalMethod
+from ddlopt.solvers.machine import address_space_left_bytes
 from ddlopt.solvers.wrappers.by_instance import Asks
-
-_SIGNS = (
-    *("MemoryError", "bad_alloc", "annot allocate memory", "an't start new thread", "failed to map segment"),
-    "out of memory",
+from ddlopt.solvers.wrappers.guarded_process import (
+    ENDED,
+    POINT,
+    PROBLEM,
+    RESULT,
+    SHORT,
+    SOLUTION,
+    GuardedProcess,
+    leaving_ctrl_c_to,
 )
-"""What messages of libraries have in them that ran out of memory."""
+from ddlopt.solvers.wrappers.limited import known_objective
+
 # 2^33 gigabytes in bytes are 2^63, beyond which limits of the system are no numbers.
 _MOST_GB = 2**33
-# Between looks at a child's memory, which takes a second to grow by gigabytes.
-_POLL_S = 0.5
 _NOTHING_LEFT = -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL, -signal.SIGBUS
 """How a process ends whose libraries do not look at what they are given; also by the system's own hand."""
+_WAIT_S = 3600.0
+"""Between looks at the clock where there is no limit."""
 
 
 def memory_limit(gigabytes: float | None) -> int | None:
@@ -58,19 +67,65 @@ def memory_limit(gigabytes: float | None) -> int | None:
     return int(gigabytes * 1e9)
 
 
+def machine_gigabytes() -> float | None:
+    """The memory limit of a command for which nobody gives one: what the machine has left; None if nobody says."""
+    left = address_space_left_bytes() if can_guard() else None
+    return None if left is None else left / 1e9
+
+
+def can_guard() -> bool:
+    """Whether a limit on time is guarded here: on Linux, in the main thread, unless ``DDLOPT_GUARD=off`` says no.
+
+    Elsewhere a forked process may stand still, as it has locks that threads held which it does not have.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    return sys.platform == "linux" and in_main and os.environ.get("DDLOPT_GUARD") != "off"
+
+
 @dataclass(frozen=True)
-class WithinMemory(Asks):
-    """Asks another method in a forked process with so much address space.
+class Grace:
+    """What a method may take beyond its limit, in seconds and as a part of it, in which the machine let it work.
+
+    Parameters
+    ----------
+    ask_s, ask_part : float
+        Until it is asked to end, as Ctrl-C does.
+    stop_s, stop_part : float
+        Until it is killed. With the check of what was kept it is to be less than 2 s and 5 %.
+    patience : float
+        How many times as long it may take at most, where the machine is busy with something else.
+    """
+
+    ask_s: float = 0.5
+    ask_part: float = 0.01
+    stop_s: float = 1.25
+    stop_part: float = 0.03
+    patience: float = 4.0
+
+    def asked_after_s(self, limit_s: float) -> float:
+        """Seconds after its limit at which it is asked."""
+        return self.ask_s + self.ask_part * limit_s
+
+    def stopped_after_s(self, limit_s: float) -> float:
+        """Seconds after its limit at which it is killed."""
+        return self.stop_s + self.stop_part * limit_s
+
+
+@dataclass(frozen=True)
+class Guarded(Asks):
+    """Asks another method in a forked process.
 
     Parameters
     ----------
     asked : Method
-    memory_bytes : int
+    memory_bytes : int or None
         Of address space, what the program itself takes included.
+    grace : Grace
     """
 
     asked: Method
-    memory_bytes: int
+    memory_bytes: int | None = None
+    grace: Grace = field(default_factory=Grace)
 
     @property
     def name(self) -> str:
@@ -99,126 +154,151 @@ class WithinMemory(Asks):
         Raises
         ------
         SolverError
-            If that takes more memory, or the process crashes.
+            If the process takes more memory or crashes before there is a solution.
         """
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         compile_s = compiled(self.asked, instance)
-        context = multiprocessing.get_context("fork")
-        own, theirs = context.Pipe()
-
-        def work() -> None:
-            own.close()
-            _serve(theirs, self.memory_bytes, lambda tell: self.asked.solve(instance, limits, seed, tell, start))
-
-        sys.stdout.flush()
-        sys.stderr.flush()
-        child = context.Process(target=work)
-        child.start()
-        theirs.close()
-        with _leaving_ctrl_c_to(child):
-            answer = _answer(own, progress)
-            child.join()
-        own.close()
-        if isinstance(answer, Result):
-            return told_anew(answer, compile_s=answer.compile_s + compile_s)
-        if isinstance(answer, Exception):
-            raise answer
-        if answer == "memory" or child.exitcode in _NOTHING_LEFT:
-            raise SolverError(
-                f"{self.name} on '{instance.name}' needs more than {self.memory_bytes / 1e9:g} GB of memory; "
-                "--memory sets how much it may have"
-            )
-        raise SolverError(
-            f"{self.name} on '{instance.name}' ended without a result, by exit code {child.exitcode}; "
-            f"perhaps {self.memory_bytes / 1e9:g} GB of memory are too little"
+        process = GuardedProcess(
+            lambda tell: self._solved(instance, limits, seed, tell, start), instance, self.memory_bytes
         )
-
-
-def _answer(pipe: Connection, progress: ProgressCallback | None) -> Any:
-    """What the process sends in the end; None if it ends before."""
-    while True:
+        watch = _Watch(process, limits.time_s, self.grace, progress)
         try:
-            kind, content = pipe.recv()
-        except (EOFError, ConnectionError):
-            return None
-        if kind != "point":
-            return content
-        if progress is not None:
-            progress(content)
+            with leaving_ctrl_c_to(process) as pressed:
+                kind, content = watch.answer(pressed)
+        except BaseException:
+            process.kill()
+            process.wait()
+            process.close()
+            raise
+        exit_code = process.wait()
+        crashed = kind == ENDED and not watch.late
+        short = kind == SHORT or (crashed and self.memory_bytes is not None and exit_code in _NOTHING_LEFT)
+        process.close(quiet=short)
+        if kind == RESULT and not (watch.late and content.solution is None and watch.kept is not None):
+            return self._told(content, compile_s, watch.late if not pressed else "")
+        if kind == PROBLEM and pressed and isinstance(content, KeyboardInterrupt):
+            raise content
+        if kind == PROBLEM and not watch.late:
+            raise content
+        kept = _better(instance, watch.kept, start)
+        why = watch.late or (self._needs_more(instance) if short else self._ended(instance, exit_code))
+        if kept is None and not watch.late:
+            raise SolverError(why)
+        return self._kept(instance, limits, seed, watch, compile_s, kept, why)
+
+    def _solved(self, instance: Any, limits: Limits, seed: int, progress: ProgressCallback, start: Any) -> Result:
+        """What the process does: linear algebra takes no more threads than were asked for, either."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(limits.threads):
+            return self.asked.solve(instance, limits, seed, progress, start)
+
+    def _told(self, result: Result, compile_s: float, late: str) -> Result:
+        told = told_anew(result, compile_s=result.compile_s + compile_s)
+        if not late:
+            return told
+        return told_anew(told, interrupted=False, message=late, details={**told.details, "stopped": late})
+
+    def _kept(
+        self,
+        instance: Instance,
+        limits: Limits,
+        seed: int,
+        watch: "_Watch",
+        compile_s: float,
+        kept: Solution | None,
+        why: str,
+    ) -> Result:
+        """The best that was told before the process was no more, through the gate."""
+        foreign = isinstance(self.asked, ExternalMethod)
+        output = MethodOutput(
+            kept,
+            {"stopped": why},
+            None if foreign else best_bound((point.bound for point in watch.points), instance.sense),
+            message=why if kept is None else f"{why}; this is the best that was found until then",
+            evidence=Evidence.CLAIMED if foreign else Evidence.SOLVER,
+        )
+        gate = Gate(instance, self.name, limits, seed, 0.0, compile_s, tuple(watch.points))
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(limits.threads):
+            result = gate.certify(output)
+        result = without_better_points(result) if kept is not None else result
+        return told_anew(result, runtime_s=watch.elapsed_s)
+
+    def _needs_more(self, instance: Instance) -> str:
+        told = "there is" if self.memory_bytes is None else f"{self.memory_bytes / 1e9:g} GB of memory"
+        return f"{self.name} on '{instance.name}' needs more than {told}; --memory sets how much it may have"
+
+    def _ended(self, instance: Instance, exit_code: int) -> str:
+        few = "" if self.memory_bytes is None else f"; perhaps {self.memory_bytes / 1e9:g} GB of memory are too little"
+        return f"{self.name} on '{instance.name}' ended without a result, by exit code {exit_code}{few}"
 
 
-def _serve(pipe: Connection, memory_bytes: int, solve: Any) -> None:
-    """Solve with so much memory; send points, then a result, an exception, or that memory is short."""
-    faulthandler.disable()  # how it ends is told in one line
-    spare = bytearray(2**22)  # so that there is room to say that there is none
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    with tempfile.TemporaryFile("w+") as notes:
-        errors = os.dup(2)
-        os.dup2(notes.fileno(), 2)  # libraries that are out of memory say so at length
-        sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
-        answer: tuple[str, Any]
-        try:
-            if address_space_bytes() > memory_bytes:
-                raise MemoryError
-            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-            answer = "result", solve(lambda point: pipe.send(("point", point)))
-        except (Exception, SystemExit, KeyboardInterrupt) as problem:
-            del spare
-            answer = ("short", "memory") if _is_short(problem) else ("problem", _portable(problem))
-        sys.stderr.flush()
-        os.dup2(errors, 2)
-        if answer[0] != "short":
-            notes.seek(0)
-            os.write(2, notes.read().encode())
-        pipe.send(answer)
+@dataclass
+class _Watch:
+    """Follows a process until it ends, or has to."""
 
+    process: GuardedProcess
+    limit_s: float | None
+    grace: Grace
+    progress: ProgressCallback | None
+    began: float = field(default_factory=time.perf_counter)
+    points: list[TracePoint] = field(default_factory=list)
+    kept: Solution | None = None
+    late: str = ""
+    """What was done about a method that did not heed its limit."""
 
-def _end_with(parent: int) -> None:
-    """Nobody waits for a solve whose parent is gone."""
-    while os.getppid() == parent:
-        time.sleep(_POLL_S)
-    os._exit(1)
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the process began."""
+        return time.perf_counter() - self.began
 
+    def answer(self, pressed: list[float]) -> tuple[str, Any]:
+        """What the process tells in the end; after Ctrl-C there is no limit but the second one."""
+        delayed_s: float | None = None
+        while True:
+            left_s = _WAIT_S
+            if self.limit_s is not None and math.isfinite(self.limit_s) and not pressed:
+                over_s = self.elapsed_s - self.limit_s
+                if over_s >= 0:
+                    delayed_s = self.process.delayed_s() if delayed_s is None else delayed_s
+                    if self._is_stopped(over_s, self.process.delayed_s() - delayed_s):
+                        self.process.kill()
+                        return ENDED, None
+                left_s = -over_s if over_s < 0 else 0.05
+            news = self.process.next(min(left_s, _WAIT_S))
+            if news is None:
+                continue
+            kind, content = news
+            if kind == POINT:
+                self.points.append(content)
+                if self.progress is not None:
+                    self.progress(content)
+            elif kind == SOLUTION:
+                self.kept = content
+            else:
+                return news
 
-def tells_of_memory(message: str) -> bool:
-    """Whether a message is that of something that ran out of memory, in whatever words of whatever library."""
-    return any(sign in message for sign in _SIGNS)
-
-
-def _is_short(problem: BaseException) -> bool:
-    seen: BaseException | None = problem
-    while seen is not None:
-        short = isinstance(seen, MemoryError) or (isinstance(seen, OSError) and seen.errno == errno.ENOMEM)
-        if short or tells_of_memory(str(seen)):
+    def _is_stopped(self, over_s: float, delayed_s: float) -> bool:
+        """Ask the process, so long after its limit; whether it is to be killed."""
+        limit_s = self.limit_s or 0.0
+        worked_s = max(over_s - delayed_s, over_s / self.grace.patience)
+        if worked_s >= self.grace.stopped_after_s(limit_s):
+            self.late = f"did not heed its limit of {limit_s:g} s, and was stopped {over_s:.1f} s later"
             return True
-        seen = seen.__cause__ or seen.__context__
-    return False
+        if not self.late and worked_s >= self.grace.asked_after_s(limit_s):
+            self.late = f"did not heed its limit of {limit_s:g} s, and was asked to end {over_s:.1f} s later"
+            self.process.interrupt()
+        return False
 
 
-def _portable(problem: BaseException) -> Exception:
-    """The exception, in a form that another process can read."""
-    if isinstance(problem, Exception):
-        with contextlib.suppress(Exception):
-            return pickle.loads(pickle.dumps(problem)) and problem
-    return SolverError(f"{type(problem).__name__}: {problem}")
-
-
-@contextlib.contextmanager
-def _leaving_ctrl_c_to(child: Any) -> Iterator[None]:
-    """Ctrl-C reaches the process as well, which then gives what it has; the second one ends it."""
-    pressed: list[float] = []
-
-    def press(*_: Any) -> None:
-        pressed.append(time.perf_counter())
-        if len(pressed) > 1:
-            child.kill()
-            raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGINT, press)
-    except ValueError:  # not the main thread, which has Ctrl-C to itself
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _better(instance: Instance, kept: Solution | None, start: Solution | None) -> Solution | None:
+    """The solution that was kept, or the start where that is better; the check of an answer is the gate's."""
+    known = known_objective(instance, start)
+    found = known_objective(instance, kept) if known is not None else None
+    if known is None or (found is not None and not better(known, found, instance.sense)):
+        return kept
+    return start

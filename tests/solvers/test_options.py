@@ -14,7 +14,7 @@ from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of, solver_of
 from ddlopt.solvers.options import options_of, settable, with_options
-from ddlopt.solvers.wrappers.guarded import WithinMemory
+from ddlopt.solvers.wrappers.guarded import Guarded
 
 TINY = "topology/tiny-n4-d2"
 DIRECT = "topology/tiny-n4-d3-direct"
@@ -129,7 +129,7 @@ def test_every_method_says_what_it_is(family):
         instance = ddlopt.load(min(covered, key=lambda name: listed[name].size))
         method = entry.make("highs")
         assert (method.family, method.name) == (family, entry.name)
-        formulation, wrapped = formulation_of(method, instance), WithinMemory(method, 10**9)
+        formulation, wrapped = formulation_of(method, instance), Guarded(method, 10**9)
         assert formulation_of(wrapped, instance) == formulation
         assert solver_of(wrapped, instance) == solver_of(method, instance)
         assert set(settable(method)) <= options_of(method).keys()

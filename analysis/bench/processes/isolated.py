@@ -257,7 +257,7 @@ class _News(threading.Thread):
 def _solved(task: Task, news: _News) -> dict[str, Any]:
     from ddlopt.analysis.compare import attempt
     from ddlopt.solvers import catalogue
-    from ddlopt.solvers.wrappers.guarded import tells_of_memory
+    from ddlopt.solvers.wrappers.guarded_process import tells_of_memory
 
     def watch(_: str, __: str, point: Any) -> None:
         news.latest = [point.time_s, point.incumbent, point.bound]

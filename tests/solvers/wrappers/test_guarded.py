@@ -13,7 +13,7 @@ import ddlopt
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.contracts import Limits, TracePoint
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
-from ddlopt.solvers.wrappers.guarded import WithinMemory, memory_limit
+from ddlopt.solvers.wrappers.guarded import Guarded, memory_limit
 
 TINY = ddlopt.load("topology/tiny-n4-d2")
 PLENTY = 8 * 10**9
@@ -39,7 +39,7 @@ class Odd:
 
 
 def solve(does, memory_bytes=PLENTY, **options):
-    return WithinMemory(Odd(does), memory_bytes).solve(TINY, Limits(), **options)
+    return Guarded(Odd(does), memory_bytes).solve(TINY, Limits(), **options)
 
 
 def test_is_the_answer_of_the_method():
