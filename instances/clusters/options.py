@@ -12,9 +12,12 @@ from ddlopt.instances.workloads.device_groups import Devices
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError
+from ddlopt.models.sizes import require_memory
 
 # Definitions.
 _GIGA, _MICROSECONDS = 1e9, 1e6
+_BYTES_A_SERVER, _BYTES_A_PAIR = 400.0, 32.0
+"""What a group of devices takes in Python, and a bandwidth with the copies that are made of it."""
 _LINKS = ("degree", "gigabit_per_s", "optics", "link_bandwidth_bytes_per_s")
 _NETWORK = ("network_gigabit_per_s", "bandwidth_bytes_per_s", "latency_us")
 _SERVERS = ("servers", "nodes", "gpus_per_server", "gpus_per_node", "gpus", "workers")
@@ -140,6 +143,9 @@ def _devices(cluster: Cluster, what: str) -> Devices:
     """Every server is a group of devices; servers reach each other at the network's bandwidth."""
     if cluster.network is None:
         raise OptionError(f"cluster '{cluster.name}' has no [network] (gigabit_per_s), which '{what}' needs")
+    many = sum(servers.count for servers in cluster.servers)
+    what_for = f"cluster '{cluster.name}' has {many} servers: bandwidths between so many"
+    require_memory(what_for, _BYTES_A_SERVER * many + _BYTES_A_PAIR * many**2, OptionError)
     groups = tuple(_group(cluster, servers) for servers in cluster.servers for _ in range(servers.count))
     between = np.full((len(groups), len(groups)), cluster.network.gigabit_per_s * GIGABIT_PER_S)
     np.fill_diagonal(between, 0)

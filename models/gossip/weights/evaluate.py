@@ -30,10 +30,10 @@ def evaluate_weights(instance: WeightsInstance, solution: GossipWeights, exact: 
         return Evaluation(None, tuple(broken))
     violations = tuple(_violations(instance, values, 0 if exact else FEASIBILITY_TOL))
     matrix = _matrix(instance, [float(value) for value in values])
-    spectrum = np.linalg.eigvalsh(matrix)
     goal, n = instance.goal, instance.size
     objective: Number
     if goal == "process":
+        spectrum = np.linalg.eigvalsh(matrix)
         objective = float(spectrum[1])
         if exact:
             objective = max(Fraction(0), -largest_below(-matrix, 2.0 * float(np.abs(matrix.diagonal()).max())))

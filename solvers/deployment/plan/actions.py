@@ -19,6 +19,10 @@ Ints = npt.NDArray[np.int64]
 
 # Fifty halvings are exact to a double, but for a few bits.
 _HALVINGS = 50
+MOST_SETS = 255
+"""Of device groups: all sets of 8, which searches try one by one; of 9 and more there are some."""
+MOST_SEATS = 8_000_000
+"""Times that the simulator looks up, of operators on the devices of sets: 64 MB, and some seconds to fill."""
 
 
 class Action(NamedTuple):
@@ -29,16 +33,58 @@ class Action(NamedTuple):
     split: Split = "even"
 
 
-def actions(instance: DeploymentInstance, splits: Sequence[Split] = ("even", "speed")) -> tuple[Action, ...]:
-    """All actions, the same for every group.
+def lists_all_sets(instance: DeploymentInstance) -> bool:
+    """Whether :func:`device_sets` are all sets of device groups; if not, what holds for actions holds in a scope."""
+    return 2 ** len(instance.device_groups) - 1 <= MOST_SETS
 
-    Choices of device groups come by size, then in lexicographic order. Of each: ``all_reduce`` and ``parameter_server``
-    with every split that differs (by speed only where device types do), then ``model_parallel``; of a single device
-    only ``all_reduce``.
+
+def device_sets(instance: DeploymentInstance) -> tuple[tuple[int, ...], ...]:
+    """Sets of device groups that actions choose from, by size, then in lexicographic order.
+
+    All of them where these are at most :data:`MOST_SETS`. Otherwise the single ones, all together, all of a type, all
+    of a number of devices, and aligned runs of 2, 4, 8 … in the order of the instance and in that of types: where
+    groups are alike, which is where they are many, it matters how many a set has and little which.  Of these, as many
+    as keep :data:`MOST_SEATS` places of operators on devices, the smaller runs last to be left out.
     """
-    known = range(len(instance.device_groups))
+    count = len(instance.device_groups)
+    known = tuple(range(count))
+    if lists_all_sets(instance):
+        return tuple(mask for size in range(1, count + 1) for mask in itertools.combinations(known, size))
+    kinds = [(group.type, group.count) for group in instance.device_groups]
+    by_type = tuple(sorted(known, key=lambda j: kinds[j]))
+    needed = [(j,) for j in known] + [known]
+    alike = [
+        tuple(j for j in known if kinds[j][place] == value) for place in (0, 1) for value in {k[place] for k in kinds}
+    ]
+    runs = [
+        tuple(sorted(order[first : first + size]))
+        for size in _doublings(count)
+        for order in dict.fromkeys((known, by_type))
+        for first in range(0, count, size)
+    ]
+    left = MOST_SEATS // len(instance.operators)
+    found: dict[tuple[int, ...], None] = {}
+    for chosen in (*needed, *sorted(alike), *runs):
+        left -= 0 if chosen in found else len(instance.devices_of(chosen))
+        if left < 0 and len(found) >= len(needed):
+            break
+        found[chosen] = None
+    return tuple(sorted(found, key=lambda chosen: (len(chosen), chosen)))
+
+
+def _doublings(count: int) -> list[int]:
+    """2, 4, 8 … below the count."""
+    return [1 << k for k in range(1, count.bit_length()) if 1 << k < count]
+
+
+def actions(instance: DeploymentInstance, splits: Sequence[Split] = ("even", "speed")) -> tuple[Action, ...]:
+    """Actions, the same for every group: one or more for each of :func:`device_sets`.
+
+    Of each set: ``all_reduce`` and ``parameter_server`` with every split that differs (by speed only where device types
+    do), then ``model_parallel``; of a single device only ``all_reduce``.
+    """
     found: list[Action] = []
-    for chosen in (mask for size in range(1, len(known) + 1) for mask in itertools.combinations(known, size)):
+    for chosen in device_sets(instance):
         if len(instance.devices_of(chosen)) == 1:
             found.append(Action(chosen, "all_reduce"))
             continue
@@ -59,12 +105,15 @@ def spread(instance: DeploymentInstance, group: int, device_groups: Sequence[int
     """
     members, devices = instance.members[group], instance.devices_of(device_groups)
     kinds = [instance.device_groups[instance.device_group_of[device]].type for device in devices]
-    times = [[instance.operators[place].times_s[kind][0] for place in members] for kind in kinds]
+    of_kind = {kind: [instance.operators[place].times_s[kind][0] for place in members] for kind in dict.fromkeys(kinds)}
+    times = [of_kind[kind] for kind in kinds]
     # Added up one by one, as a device does: sum() of Python 3.12 rounds once, and may be less by that.
-    low, high = 0.0, max(list(itertools.accumulate(row, initial=0.0))[-1] for row in times)
+    low, high = 0.0, max(list(itertools.accumulate(row, initial=0.0))[-1] for row in of_kind.values())
+    longest = max(map(min, zip(*of_kind.values(), strict=True)))  # with less one operator has no place
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if _fill(times, middle) is not None else (middle, high)
+        fits = middle >= longest and _fill(times, middle) is not None
+        low, high = (low, middle) if fits else (middle, high)
     places = _fill(times, high)
     assert places is not None  # With T = the largest sum the first device takes everything.
     return tuple(devices[k] for k in places)

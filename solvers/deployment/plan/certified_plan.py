@@ -16,12 +16,14 @@ from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.building import built
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+_TIME_UP = "time limit passed while the model was built"
 _OUTER_GAP = 0.8
 """Part of the gap asked for that the model may leave: its objective is below the time of its plan."""
 
@@ -65,15 +67,20 @@ class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
 
     def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The better plan, and the bound."""
-        best, time_s = self._simple(instance, start)
+        best, time_s = self._simple(instance, start, clock)
         try:
-            model = build_model(self.family, self.formulation, instance)
+            model = built(clock.left_s, lambda: build_model(self.family, self.formulation, instance))
         except InfeasibleError as proof:
             # The combinatorial bound says so again where there is no answer.
             raise NoSolutionError(str(proof)) from None
+        if best is not None:
+            clock.report(time_s, solution=best)
+        if model is None:
+            if best is None:
+                raise NoSolutionError(f"{_TIME_UP}; no simple plan fits in memory")
+            return MethodOutput(best, {"bound_s": None}, message=_TIME_UP)
         block = model.component(self.family)
         if best is not None:
-            clock.report(time_s)
             self.formulation.start(block, instance, best)
         left = None if limits.time_s is None else max(1e-3, clock.left_s)
         remaining = dataclasses.replace(limits, time_s=left, gap=limits.gap * _OUTER_GAP)
@@ -103,12 +110,18 @@ class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
             best, details, bound, versions={"solver": outcome.solver or self.backend.name}, message=outcome.message
         )
 
-    def _simple(self, instance: DeploymentInstance, start: Deployment | None) -> tuple[Deployment | None, float]:
+    def _simple(
+        self, instance: DeploymentInstance, start: Deployment | None, clock: Clock
+    ) -> tuple[Deployment | None, float]:
         """The best of the start and of plans that treat all groups alike, with its time; infinite if none fits."""
         simulator = Simulator(instance)
         rows = np.repeat(np.arange(len(simulator.actions))[:, None], instance.groups, axis=1)
-        times, excess = simulator.run_all(rows)
-        times[excess > 0] = math.inf
+        times = np.full(len(rows), math.inf)
+        for place in range(len(rows)):
+            if place and clock.expired:
+                break
+            run = simulator.run(rows[place])
+            times[place] = run.time_s if run.excess_bytes <= 0 else math.inf
         best, time_s = None, float(times.min())
         if math.isfinite(time_s):
             best = simulator.deployment(rows[times.argmin()])

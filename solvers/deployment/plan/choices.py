@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.models.sizes import LARGEST_INTEGER
 from ddlopt.solvers.certify import MethodOutput
-from ddlopt.solvers.deployment.plan.actions import Action, actions
+from ddlopt.solvers.deployment.plan.actions import Action, actions, device_sets, lists_all_sets
 
 Ints = npt.NDArray[np.int64]
 
@@ -61,7 +62,9 @@ class Choices:
     @property
     def scope(self) -> str | None:
         """None where every deployment is there."""
-        return None if self.every else RULE
+        if self.every:
+            return None
+        return RULE if lists_all_sets(self.instance) else f"{RULE}, {len(device_sets(self.instance))} sets of devices"
 
     def output(self, best: Any, details: dict[str, float], bound: float | None) -> MethodOutput:
         """What a method hands over; its bound is one of the instance only if every deployment is there."""
@@ -117,7 +120,9 @@ class Choices:
 
 
 def number_of_choices(instance: DeploymentInstance, members: int, every: bool) -> int:
-    """Of a group with so many operators, without listing them."""
+    """Of a group with so many operators, without listing them; far too many where there are more sets than actions."""
+    if every and not lists_all_sets(instance):
+        return LARGEST_INTEGER
     known = actions(instance)
     if not every:
         return len(known)

@@ -53,8 +53,8 @@ class PlanMcmc(Heuristic, uses=("seed",)):
             better = offer <= rating
             if better or (offer.fits and rating.fits and rng.random() < math.exp(-self.beta * max(loss, 0.0))):
                 if offer < rating and offer is rater.best_rating and offer.fits:
-                    clock.report(offer.time_s)
+                    clock.report(offer.time_s, solution=rater.deployment)
                 rating, taken = offer, taken + 1
             else:
                 row[group] = before
-        return rater.deployment(), {"rated": rater.rated, "taken": taken, "steps": steps}
+        return rater.deployment(), {"rated": rater.rated, "taken": taken, "steps": steps, **rater.menu}

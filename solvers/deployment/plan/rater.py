@@ -11,8 +11,9 @@ import numpy.typing as npt
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Split
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deployment
+from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deployment, lists_all_sets
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.heuristic import Clock
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -72,10 +73,31 @@ class PlanRater:
         """All groups alike."""
         return np.full(self.instance.groups, action, dtype=np.int64)
 
-    def best_uniform(self) -> tuple[Ints, Rating]:
-        """Of all plans that treat all groups alike, the best one."""
-        rows = [self.uniform(action) for action in range(len(self.actions))]
-        return min(((row, self.rate(row)) for row in rows), key=lambda rated: rated[1])
+    def best_uniform(self, clock: Clock) -> tuple[Ints, Rating]:
+        """Of all plans that treat all groups alike, the best one; until the time is up.
+
+        Where sets of device groups are many, first those on all devices.
+        """
+        first = [] if lists_all_sets(self.instance) else [*self.everywhere.values()]
+        order = [*first, *(action for action in range(len(self.actions)) if action not in first)]
+        best: tuple[Ints, Rating] | None = None
+        for number, action in enumerate(order):
+            row = self.uniform(action)
+            rating = self.rate(row, best[1].time_s if best is not None and best[1].fits else math.inf)
+            if best is None or rating < best[1]:
+                best = row, rating
+                if rating.fits:
+                    clock.report(rating.time_s, solution=self.deployment)
+            if clock.expired and (best[1].fits or number >= len(first)):
+                break
+        assert best is not None
+        return best
+
+    @property
+    def menu(self) -> dict[str, float]:
+        """For details: of how many sets of device groups actions are, where these are not all."""
+        sets = {action.device_groups for action in self.actions}
+        return {} if lists_all_sets(self.instance) else {"device_sets": float(len(sets))}
 
     @cached_property
     def everywhere(self) -> dict[tuple[str, str], int]:

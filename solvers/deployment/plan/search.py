@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
+from ddlopt.solvers.deployment.plan.actions import lists_all_sets
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -69,7 +70,7 @@ class Walk:
             if found < rating:
                 row, rating = offer, found
                 if found is self.rater.best_rating and found.fits:
-                    self.clock.report(found.time_s)
+                    self.clock.report(found.time_s, solution=self.rater.deployment)
             if self.clock.expired:
                 break
         return row, rating
@@ -82,12 +83,43 @@ class Walk:
         return np.concatenate([actions[used[actions]], actions[~used[actions]]])
 
 
+def best_staged(rater: PlanRater, clock: Clock, row: Ints, rating: Rating) -> tuple[Ints, Rating]:
+    """The best of a plan and of those with stages: groups that follow each other are on device groups that do.
+
+    With 2, 4, 8 … stages of as many resident bytes each, over runs of as many device groups, in each mode. Where device
+    groups are many, one plan for all groups often fits in no memory.
+    """
+    instance, order = rater.instance, forward_order(rater.instance)
+    resident = np.array([sum(instance.operators[place].resident_bytes for place in own) for own in instance.members])
+    before = np.cumsum(resident[order]) - resident[order] / 2
+    numbers: dict[str, dict[tuple[int, ...], int]] = {}
+    for number, action in enumerate(rater.actions):
+        numbers.setdefault(action.mode, {}).setdefault(action.device_groups, number)
+    machines, size = len(instance.device_groups), 1
+    while size < machines and not (clock.expired and rating.fits):
+        runs = [tuple(range(first, min(first + size, machines))) for first in range(0, machines, size)]
+        stage = np.minimum((before / max(resident.sum(), 1e-300) * len(runs)).astype(np.int64), len(runs) - 1)
+        for known in numbers.values():
+            if not all(run in known for run in runs):
+                continue
+            offer = np.empty_like(row)
+            offer[order] = np.array([known[run] for run in runs])[stage]
+            found = rater.rate(offer)
+            if found < rating:
+                row, rating = offer, found
+                if rating.fits:
+                    clock.report(rating.time_s, solution=rater.deployment)
+        size *= 2
+    return row, rating
+
+
 @dataclass(frozen=True)
 class PlanSearch(Heuristic, uses=("seed",)):
     """Iterated local search: descents by moves of single groups and of runs of groups, with random kicks in between.
 
-    It starts from the best plan that treats all groups alike, or from a given one, and goes back to the best after a
-    kick that does not lead to a better or equal plan.
+    It starts from the best plan that treats all groups alike, with more than 8 device groups also from stages
+    (:func:`best_staged`), and goes back to the best after a kick that does not lead to a better or equal plan. With
+    more than 8 device groups not all sets of them are tried (:func:`~.device_sets`); ``device_sets`` says how many are.
 
     Parameters
     ----------
@@ -104,9 +136,9 @@ class PlanSearch(Heuristic, uses=("seed",)):
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best plan found."""
         rater = PlanRater(instance)
-        row, rating = rater.best_uniform()
-        if rating.fits:
-            clock.report(rating.time_s)
+        row, rating = rater.best_uniform(clock)
+        if not lists_all_sets(instance):
+            row, rating = best_staged(rater, clock, row, rating)
         walk = Walk(rater, clock, np.random.default_rng(seed))
         row, rating = walk.descend(row, rating)
         kicks = 0
@@ -116,4 +148,4 @@ class PlanSearch(Heuristic, uses=("seed",)):
             found, found_rating = walk.descend(offer, rater.rate(offer))
             if found_rating <= rating:
                 row, rating = found, found_rating
-        return rater.deployment(), {"rated": rater.rated, "kicks": kicks}
+        return rater.deployment(), {"rated": rater.rated, "kicks": kicks, **rater.menu}

@@ -218,5 +218,10 @@ class Tag(Heuristic, uses=("seed",)):
             played += 1
             if rater.best_rating.fits and rater.best_rating.time_s < known:
                 known = rater.best_rating.time_s
-                clock.report(known)
-        return rater.deployment(), {"playouts": played, "rated": rater.rated, "baseline_s": search.baseline_s}
+                clock.report(known, solution=rater.deployment)
+        return rater.deployment(), {
+            "playouts": played,
+            "rated": rater.rated,
+            "baseline_s": search.baseline_s,
+            **rater.menu,
+        }

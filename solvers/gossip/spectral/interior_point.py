@@ -26,9 +26,12 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ddlopt.models.gossip.spectral.laplacians import Floats, Ints, laplacian, on_edges
 from ddlopt.solvers.gossip.spectral.kernels import add_products
+from ddlopt.solvers.machine import memory_left_bytes
 
 # Interior point methods take some 20 to 40; what it ends at is said, and bounds hold anyway.
 _ROUNDS = 100
+_OF_NODES = 12
+"""Matrices over nodes of each block at a time: iterate, factors, inverse, and steps with what they are made from."""
 _NEAR, _FAR = 0.9, 0.98
 """Parts of the way to the boundary that steps go, after bad and after good predictions."""
 
@@ -93,8 +96,27 @@ class _Step(NamedTuple):
     row_multipliers: Floats
 
 
-def solve(program: SpectralProgram, stop: Callable[[Iterate], bool]) -> tuple[Iterate, int]:
+class _TimeUpError(Exception):
+    """The time is up in the midst of a round, of which nothing is left."""
+
+
+def _never() -> bool:
+    return False
+
+
+def solve(
+    program: SpectralProgram, stop: Callable[[Iterate], bool], expired: Callable[[], bool] = _never
+) -> tuple[Iterate, int]:
     """Go on until ``stop`` says so or nothing moves any more.
+
+    Parameters
+    ----------
+    program : SpectralProgram
+    stop : callable
+        Of an iterate, after each round.
+    expired : callable
+        Whether the time is up: asked between factorisations and products, as a round on thousands of nodes takes many
+        seconds. That round is given up. So is the first where there is no memory for its matrices.
 
     Returns
     -------
@@ -114,9 +136,11 @@ def solve(program: SpectralProgram, stop: Callable[[Iterate], bool]) -> tuple[It
     for done in range(_ROUNDS):
         if stop(at):
             return at, done
+        if done == 0 and _round_bytes(program) > (memory_left_bytes() or np.inf):
+            return at, done
         try:
-            moved = _round(program, at)
-        except np.linalg.LinAlgError:
+            moved = _round(program, at, expired)
+        except (np.linalg.LinAlgError, _TimeUpError):
             return at, done
         if not moved:
             return at, done
@@ -135,29 +159,45 @@ def _slacks(program: SpectralProgram, y: Floats, t: float) -> tuple[list[Floats]
     return slacks, program.rows @ y + program.offsets
 
 
+def _round_bytes(program: SpectralProgram) -> float:
+    """What the matrices of a round take."""
+    edges, variables = program.mixing.shape
+    return 8.0 * (_OF_NODES * len(program.blocks) * program.nodes**2 + 2 * edges**2 + 2 * (variables + 1) ** 2)
+
+
 class _System:
     """The Newton system at an iterate."""
 
-    def __init__(self, program: SpectralProgram, at: Iterate) -> None:
-        self.program, self.at = program, at
+    def __init__(self, program: SpectralProgram, at: Iterate, expired: Callable[[], bool] = _never) -> None:
+        self.program, self.at, self._expired = program, at, expired
         n, ends = program.nodes, program.ends
         self.factors: list[Floats] = [np.linalg.cholesky(slack).astype(np.float64, copy=False) for slack in at.slacks]
         self.inverses = [_inverse(factor) for factor in self.factors]
+        self.look()
         edges = np.zeros((len(ends), len(ends)))
         mixed, corner = np.zeros(len(ends)), 0.0
         for block, x, inverse in zip(program.blocks, at.multipliers, self.inverses, strict=True):
+            self.look()
             add_products(edges, x, inverse, ends)
+            self.look()
             # P S⁻¹ = S⁻¹ − J, as S keeps the all-one vector
             product = x @ (inverse - 1.0 / n)
             mixed += block.sign * block.slope * on_edges(product + product.T, ends) / 2.0
             corner += block.slope**2 * (np.trace(product) - product.sum() / n)
+        self.look()
         self._factor = self._factored(edges, mixed, corner)
+        self.look()
         dimension = n * len(program.blocks) + len(at.row_slacks)
         inner = sum(float((x * s).sum()) for x, s in zip(at.multipliers, at.slacks, strict=True))
         self.gap = (inner + float(at.row_multipliers @ at.row_slacks)) / dimension
         self.dimension = dimension
         self.missing_y, self.missing_t = self._image(at.multipliers, at.row_multipliers)
         self.missing_t += 1.0
+
+    def look(self) -> None:
+        """Give the round up if the time is up."""
+        if self._expired():
+            raise _TimeUpError
 
     def _factored(self, edges: Floats, mixed: Floats, corner: float) -> tuple[Floats, bool]:
         program, at = self.program, self.at
@@ -191,6 +231,7 @@ class _System:
         row_wanted = target / at.row_slacks - at.row_multipliers
         if predicted is not None:
             for place, inverse in enumerate(self.inverses):
+                self.look()
                 wanted[place] -= _symmetric(predicted.multipliers[place] @ predicted.slacks[place] @ inverse)
             row_wanted = row_wanted - predicted.row_multipliers * predicted.row_slacks / at.row_slacks
         y, t = self._image(wanted, row_wanted)
@@ -199,6 +240,7 @@ class _System:
         weighted = laplacian(n, program.ends, program.mixing @ dy)
         slacks, multipliers = [], []
         for place, (block, inverse) in enumerate(zip(program.blocks, self.inverses, strict=True)):
+            self.look()
             inner = block.slope * dt
             change = block.sign * weighted - inner / n
             change[np.diag_indices(n)] += inner
@@ -208,9 +250,9 @@ class _System:
         return _Step(dy, dt, slacks, rows, multipliers, row_wanted - at.row_multipliers / at.row_slacks * rows)
 
 
-def _round(program: SpectralProgram, at: Iterate) -> bool:
+def _round(program: SpectralProgram, at: Iterate, expired: Callable[[], bool]) -> bool:
     """Predict, correct, and move; False if there is no way on."""
-    system = _System(program, at)
+    system = _System(program, at, expired)
     factors: list[Floats] = [np.linalg.cholesky(x).astype(np.float64, copy=False) for x in at.multipliers]
     predicted = system.step(0.0, None)
     far, far_dual = _lengths(system, at, factors, predicted, _FAR)
@@ -237,9 +279,14 @@ def _round(program: SpectralProgram, at: Iterate) -> bool:
 
 def _lengths(system: _System, at: Iterate, factors: list[Floats], step: _Step, part: float) -> tuple[float, float]:
     """How far slacks, and multipliers, go: a part of the way to the boundary."""
-    own = min(map(_length, system.factors, step.slacks))
+
+    def length(factor: Floats, change: Floats) -> float:
+        system.look()
+        return _length(factor, change)
+
+    own = min(map(length, system.factors, step.slacks))
     own = min(own, _row_length(at.row_slacks, step.row_slacks))
-    dual = min(map(_length, factors, step.multipliers))
+    dual = min(map(length, factors, step.multipliers))
     dual = min(dual, _row_length(at.row_multipliers, step.row_multipliers))
     return min(1.0, part * own), min(1.0, part * dual)
 

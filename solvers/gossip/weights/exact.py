@@ -72,13 +72,13 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
         def stop(at: Iterate) -> bool:
             bounds.append(program.bound(at))
             objective, bound = program.objective(at), best_bound(bounds, instance.sense)
-            clock.report(objective, bound if asked is instance else None)
+            clock.report(objective, bound if asked is instance else None, lambda: program.weights(at))
             gap = relative_gap(objective, bound, instance.sense)
             return clock.expired or (gap is not None and gap <= target)
 
         # On small matrices threads of linear algebra only wait for each other.
         with threadpool_limits(limits.threads):
-            at, rounds = solve(program.program(), stop)
+            at, rounds = solve(program.program(), stop, lambda: clock.expired)
         if not np.isfinite(at.y).all():
             raise NoSolutionError("the interior-point method broke down")
         details = {"rounds": rounds, "classes": program.classes}

@@ -1,5 +1,6 @@
 """Exact routing and ring shares on fixed links: a linear program, with rings priced into it."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -15,13 +16,13 @@ from ddlopt.solvers.topology.balance.ring_kernels import route_ring, shorten_rin
 RingColumn = tuple[int, tuple[int, ...], tuple[Path, ...]]
 
 
-def polish(found: Balance, rounds: int = 40, kicks: int = 100) -> Balance:
+def polish(found: Balance, rounds: int = 40, kicks: int = 100, done: Callable[[], bool] = lambda: False) -> Balance:
     """Exact optimum over all routes and the rings that column generation finds, starting from the rings of ``found``.
 
     Minimise z over the flow of each source on each arc and the shares of rings with fixed routes: flow is conserved,
     the shares of each group sum to one, and no arc carries more than z times its links. Each round prices, for every
     group, a short ring under the arc lengths that are the dual values of the last, until none is shorter than those in
-    use.
+    use, or ``done`` says that the time is up.
 
     Returns
     -------
@@ -39,7 +40,7 @@ def polish(found: Balance, rounds: int = 40, kicks: int = 100) -> Balance:
         return found
     while True:
         congestion, flow, shares, length, prices = problem.solve(columns)
-        fresh = problem.price(columns, length, prices, kicks) if rounds > 0 else []
+        fresh = problem.price(columns, length, prices, kicks) if rounds > 0 and not done() else []
         if not fresh:
             break
         columns += fresh

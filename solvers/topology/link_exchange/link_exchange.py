@@ -32,6 +32,8 @@ from ddlopt.solvers.topology.link_exchange.starts import (
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
 # The last routing is the answer: to a tenth of the gap at which methods stop by default.
 _FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-6)
+_FINAL_SHARE, _LATE_S = 5.0, 0.3
+"""The last routing takes so many times as long as a quick one, and is left out after the time is up if that is more."""
 _ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
 """Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
 _PROMISING = 1.01
@@ -117,6 +119,7 @@ class _Search:
         self.best: Balance | None = None
         self.pool: list[tuple[float, LinkStart]] = []
         self.starts = self.hop_moves = self.trials = 0
+        self.longest_s = 0.0
         n, d = self.instance.servers, self.instance.degree
         flows = np.count_nonzero(job.traffic.any(axis=1)) * n * d
         self.polishable = flows <= 2500
@@ -209,10 +212,12 @@ class _Search:
 
     def _judge(self, start: LinkStart, effort: Effort = _QUICK) -> None:
         """Balance the links of ``start`` and note them, as incumbent if they are."""
+        began = self.clock.elapsed_s
         try:
             found = balance(self.job, start.heads, self.job.orders(self._known_rings(start), effort.columns), effort)
         except InfeasibleError:
             return
+        self.longest_s = max(self.longest_s, self.clock.elapsed_s - began)
         rings: dict[int, list[tuple[int, ...]]] = {}
         for group, members, _, _ in sorted(found.rings, key=lambda ring: -ring[2]):
             rings.setdefault(group, []).append(members)
@@ -224,7 +229,7 @@ class _Search:
     def _accurate(self, found: Balance) -> Balance:
         """The same links with rings and routes as good as they are found, by linear programming where that is small."""
         if self.polishable:
-            return _polished(found)
+            return self._polished(found)
         if self.instance.iteration_time_s(found.congestion_bytes) <= self.bound_s * (1 + _REACHED):
             return found
         rings: dict[int, list[tuple[int, ...]]] = {}
@@ -233,11 +238,17 @@ class _Search:
         accurate = balance(self.job, found.heads, self.job.orders(rings, _FINAL.columns), _FINAL)
         return min(found, accurate, key=lambda each: each.congestion_bytes)
 
+    def _polished(self, found: Balance) -> Balance:
+        """The same, routed by linear programming, which is imported with its first use."""
+        from ddlopt.solvers.topology.balance.exact import polish
+
+        return polish(found, done=lambda: self.clock.expired)
+
     def _keep(self, found: Balance) -> None:
         if self.best is not None and found.congestion_bytes >= self.best.congestion_bytes * (1 - IMPROVEMENT_TOL):
             return
         self.best = found
-        self.clock.report(self.instance.iteration_time_s(found.congestion_bytes), self.bound_s)
+        self.clock.report(self.instance.iteration_time_s(found.congestion_bytes), self.bound_s, found.design)
 
     def _fewer_hops(self, start: LinkStart) -> LinkStart:
         if hop_volume(start.heads, self.job.traffic, self.instance.host_forwarding) <= self.least_volume:
@@ -260,7 +271,8 @@ class _Search:
         """The design on the best links, accurately routed, and the figures of the run."""
         if self.best is None:
             raise NoSolutionError(f"'{self.instance.name}': no links were found over which everything can be sent")
-        self._keep(self._accurate(self.best))
+        if not self.clock.expired or self.polishable or _FINAL_SHARE * self.longest_s < _LATE_S:
+            self._keep(self._accurate(self.best))
         best = self.best
         details = {
             "starts": self.starts,
@@ -275,10 +287,3 @@ def _is_dense(instance: TopologyInstance) -> bool:
     """Whether hops of all pairs together stand for those of the traffic: at least half of the pairs have some."""
     n = instance.servers
     return 2 * int(np.count_nonzero(instance.traffic_bytes)) >= n * (n - 1)
-
-
-def _polished(found: Balance) -> Balance:
-    """The same, routed by linear programming, which is imported with its first use."""
-    from ddlopt.solvers.topology.balance.exact import polish
-
-    return polish(found)

@@ -15,12 +15,14 @@ from ddlopt.analysis.graph_prior.expert import Counted, completed, cut, searched
 from ddlopt.analysis.graph_prior.validation import Drawn, behind, validation
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.errors import OptionError
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.prior.graph import Inputs
 from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities
 from ddlopt.solvers.deployment.plan.prior.network import MADE_BY
 from ddlopt.solvers.deployment.plan.prior.priors import GRAPH_WEIGHTS
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import Walk
+from ddlopt.solvers.heuristic import Clock
 
 
 def drawn(seed: int, memory: float = 4.0):
@@ -72,7 +74,7 @@ def test_cuts_help_until_no_cut_does():
     helped = 0
     for seed in range(6):
         rater = PlanRater(drawn(seed), ("even",))
-        row, rating = rater.best_uniform()
+        row, rating = rater.best_uniform(Clock(Limits(), None))
         walk = Walk(rater, Counted(rater, math.inf), np.random.default_rng(0))
         found, found_rating = cut(walk, row, rating)
         assert found_rating == rater.rate(found) <= rating

@@ -1,5 +1,6 @@
 """What a deployment has devices, links and the collective channel do in one training step, and what waits for what."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -233,8 +234,13 @@ class Expansion:
             ]
             yield (near or holders)[0], reader.first, reader.last
             return
-        for holder in holders:
+        # Parts are in the order of the batch, one after the other.
+        begin = bisect_right(holders, reader.first, key=lambda holder: holder.replica.last)
+        for place in range(begin, len(holders)):
+            holder = holders[place]
             first, last = max(holder.replica.first, reader.first), min(holder.replica.last, reader.last)
+            if first >= reader.last:
+                return
             if first < last:
                 yield holder, first, last
 

@@ -13,6 +13,7 @@ from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import NoSolutionError, SolutionError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.plan.actions import MOST_SETS, lists_all_sets
 from ddlopt.solvers.deployment.plan.choices import Choice, Choices
 from ddlopt.solvers.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.solvers.deployment.plan.prices.parts import Parts
@@ -60,6 +61,8 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
         """Other problems, and too many choices of a group."""
         if not isinstance(instance, DeploymentInstance):
             return f"it searches deployments, and this is a {instance.kind}"
+        if not lists_all_sets(instance):
+            return f"{len(instance.device_groups)} device groups make more than {MOST_SETS} sets"
         most = max(map(len, instance.members))
         layouts, machines = 2 ** len(instance.device_groups) - 1, len(instance.device_groups)
         if machines**most + (layouts << (most + 1)) + 2 * layouts > _MOST_CHOICES:
