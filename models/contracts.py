@@ -3,10 +3,12 @@
 Nothing here knows a family or a solver.
 """
 
+import functools
 import hashlib
 import json
 import math
 import reprlib
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -153,8 +155,18 @@ def without(document: BaseModel, data: dict[str, Any], *fields: str) -> dict[str
 
     For fields that came later: what does not use them is written, and has its digest, as before.
     """
-    unsaid = {name for name in fields if getattr(document, name) == type(document).model_fields[name].default}
+    unsaid = {name for name, default in _defaults(type(document), fields) if getattr(document, name) == default}
     return {name: value for name, value in data.items() if name not in unsaid}
+
+
+@functools.cache
+def _defaults(kind: type[BaseModel], fields: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    """Of some fields; looking them up a hundred thousand times takes seconds."""
+    return tuple((name, kind.model_fields[name].default) for name in fields)
+
+
+_DIGESTS: "dict[int, tuple[weakref.ref[Any], str]]" = {}
+"""By identity: documents are frozen, and a copy is another one."""
 
 
 class _Document(BaseModel, metaclass=InOneLine):
@@ -243,7 +255,15 @@ class _Document(BaseModel, metaclass=InOneLine):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON, as 64 hexadecimal digits."""
+        """SHA-256 of the canonical JSON, as 64 hexadecimal digits; calculated once, as that may take seconds."""
+        known = _DIGESTS.get(id(self))
+        if known is not None and known[0]() is self:
+            return known[1]
+        key, found = id(self), self._digest()
+        _DIGESTS[key] = weakref.ref(self, lambda _: _DIGESTS.pop(key, None)), found
+        return found
+
+    def _digest(self) -> str:
         canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -27,7 +27,11 @@ class TimeUpError(BaseException):
 
 
 @contextmanager
-def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> Iterator[None]:
+def building(
+    time_s: float | None,
+    tell: Callable[[str], None] = to_stderr,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[None]:
     """Raise :class:`TimeUpError` in the block once ``time_s`` seconds have passed; say so when it takes much memory.
 
     In the main thread, by the alarm of the operating system, which Python heeds between two of its instructions. In
@@ -41,7 +45,7 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
     if alarm is None or not in_main or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
         yield
         return
-    until = math.inf if time_s is None else time.perf_counter() + time_s
+    until = math.inf if time_s is None else clock() + time_s
     told, raised = memory_bytes() >= LARGE_BYTES, False
 
     def tick(_: int, frame: FrameType | None) -> None:
@@ -49,7 +53,7 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
         if not told and memory_bytes() >= LARGE_BYTES:
             told = True
             tell("the model takes more than 2 GiB of memory; --memory sets a limit")
-        if time.perf_counter() >= until and not _at_the_edge(frame):
+        if clock() >= until and not _at_the_edge(frame):
             raised = True
             raise TimeUpError
 
@@ -84,10 +88,10 @@ def building(time_s: float | None, tell: Callable[[str], None] = to_stderr) -> I
         raise TimeUpError
 
 
-def built(time_s: float, make: Callable[[], Made]) -> Made | None:
-    """What ``make`` makes; None if ``time_s`` seconds, which may be infinite, are not enough."""
+def built(time_s: float, make: Callable[[], Made], clock: Callable[[], float] = time.perf_counter) -> Made | None:
+    """What ``make`` makes; None if ``time_s`` seconds of the clock, which may be infinite, are not enough."""
     try:
-        with building(None if math.isinf(time_s) else max(0.0, time_s)):
+        with building(None if math.isinf(time_s) else max(0.0, time_s), clock=clock):
             return make()
     except TimeUpError:
         return None

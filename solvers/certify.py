@@ -8,6 +8,7 @@ nothing.
 
 import math
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ from ddlopt.models.contracts import Bound, Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import ContradictionError, InfeasibleError, SolverError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers import incumbents
+from ddlopt.solvers.building import built
 from ddlopt.solvers.contracts import (
     Limits,
     Result,
@@ -29,6 +31,8 @@ from ddlopt.solvers.contracts import (
     relative_gap,
 )
 
+_SOON_S, _SOON = 0.5, 0.01
+"""Seconds, and part of the limit, that a bound may take after it: most take far less."""
 ROUNDING = 1e-9
 """Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
 
@@ -117,8 +121,9 @@ class Gate:
             said = self._finite(claimed, "claimed objective")
             if abs(said - objective) > max(slack, rounding + OBJECTIVE_TOL * abs(said)):
                 raise SolverError(f"{self._who} claims {said:.12g}, but evaluate finds {objective:.12g}")
+        incumbents.tell(objective, output.solution)
         try:
-            proven = self._bound(kind.bound(instance), Evidence.COMBINATORIAL)
+            proven = self._combinatorial()
         except InfeasibleError as proof:
             raise ContradictionError(f"{self._who} has a solution that passes the check, but: {proof}") from None
         own, details = self._bound(output.bound, output.evidence), dict(output.details)
@@ -134,7 +139,6 @@ class Gate:
             else beside(each.value, objective, sense, instance.objective_unit, f"{self._who}: {name}")
             for name, each in (("bound", tightest), ("bound within its scope", scoped))
         )
-        incumbents.tell(objective, output.solution)
         gap = relative_gap(objective, value, sense)
         proven_best = gap is not None and gap <= max(self.limits.gap, OBJECTIVE_TOL)
         return Result(
@@ -168,7 +172,7 @@ class Gate:
         """
         status, message, bounds, evidence = Status.NO_SOLUTION, output.message, [], None
         try:
-            bounds.append(self._bound(family(self.instance.family).bound(self.instance), Evidence.COMBINATORIAL))
+            bounds.append(self._combinatorial())
         except InfeasibleError as proof:
             status, evidence = Status.INFEASIBLE, Evidence.COMBINATORIAL
             message = message if infeasible in (Evidence.SOLVER, Evidence.CERTIFICATE) and message else str(proof)
@@ -271,6 +275,18 @@ class Gate:
     @property
     def _who(self) -> str:
         return f"{self.method} on '{self.instance.name}'"
+
+    def _combinatorial(self) -> Bound | None:
+        """The problem's own bound; where it is not to be had in the time that is left, or soon after, None.
+
+        What it may take then is in processor seconds: on a busy machine it is there as well.
+        """
+        find = family(self.instance.family).bound
+        if self.limits.time_s is None:
+            return self._bound(find(self.instance), Evidence.COMBINATORIAL)
+        left_s = max(self.limits.time_s - self.runtime_s, _SOON_S + _SOON * self.limits.time_s)
+        found = built(left_s, lambda: (find(self.instance),), time.process_time)
+        return None if found is None else self._bound(found[0], Evidence.COMBINATORIAL)
 
     def _bound(self, value: Any, evidence: Evidence) -> Bound | None:
         """A bound; None where there is none, or it is infinite and so says nothing."""

@@ -160,6 +160,7 @@ class Guarded(Asks):
         if reason is not None:
             raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         compile_s = compiled(self.asked, instance)
+        instance.digest  # noqa: B018 - for many jobs it takes seconds, which are no part of the solve; it is kept
         process = GuardedProcess(
             lambda tell: self._solved(instance, limits, seed, tell, start), instance, self.memory_bytes
         )
@@ -220,7 +221,7 @@ class Guarded(Asks):
             message=why if kept is None else f"{why}; this is the best that was found until then",
             evidence=Evidence.CLAIMED if foreign else Evidence.SOLVER,
         )
-        gate = Gate(instance, self.name, limits, seed, 0.0, compile_s, tuple(watch.points))
+        gate = Gate(instance, self.name, limits, seed, watch.elapsed_s, compile_s, tuple(watch.points))
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(limits.threads):

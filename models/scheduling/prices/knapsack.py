@@ -81,13 +81,14 @@ def whole_costs(cluster: Pool) -> tuple[npt.NDArray[np.int64], int] | str:
         return np.zeros(len(cluster.demand), np.int64), 0
     if resources > 1:
         return f"{resources} resources can run short, and a knapsack has one capacity"
-    amounts = [Fraction(float(amount)).limit_denominator(_FINEST) for amount in cluster.demand[:, 0]]
+    each, place = np.unique(cluster.demand[:, 0], return_inverse=True)
+    amounts = [Fraction(float(amount)).limit_denominator(_FINEST) for amount in each]
     parts = math.lcm(*(amount.denominator for amount in amounts))
-    exact = all(math.isclose(amount, given) for amount, given in zip(amounts, cluster.demand[:, 0], strict=True))
+    exact = all(math.isclose(amount, given) for amount, given in zip(amounts, each, strict=True))
     capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + ROUNDING))
     if not exact or capacity > _LARGEST:
         return "workers take amounts that are no multiples of a common part"
-    return np.array([int(amount * parts) for amount in amounts], np.int64), capacity
+    return np.array([int(amount * parts) for amount in amounts], np.int64)[place], capacity
 
 
 def scarce_resources(cluster: Pool, widest: npt.NDArray[np.int64]) -> Pool:
