@@ -1,5 +1,6 @@
 """Data parallelism on links made for it: what a job gets whose strategies nobody searches."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -16,6 +17,9 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.joint.half_rounds import TopologyPlane, links_for
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+
+_SHARE = 0.2
+"""Of the time that is left, for a choice to begin with."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +49,23 @@ class DataParallel(Heuristic, uses=("seed",)):
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The plan, and in the details how many layers memory makes take other strategies."""
-        choices = data_parallel(instance)
+        choices = data_parallel(instance, clock.left_s)
         design = links_for(instance, choices, self.topology, clock, seed)
         changed = sum(a != b for a, b in zip(usual(instance), choices, strict=True))
         return plan_of(instance, choices, design), {"layers_changed_for_memory": changed}
 
 
-def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
+def data_parallel(instance: CodesignInstance, left_s: float = math.inf) -> tuple[int, ...]:
     """The choice of strategies from which a search begins: every layer's :func:`usual` one.
 
     Where these do not fit into memory, it is the choice of the least :func:`evenly_spread` time that fits (an integer
-    program), which may have little of data parallelism left.
+    program), which may have little of data parallelism left; with hundreds of layers the best that the program, which
+    has a fifth of ``left_s`` seconds, and a greedy rule find (:func:`thrifty`).
 
     Raises
     ------
     NoSolutionError
-        If no choice of strategies fits.
+        If no choice of strategies fits, or none is found in that time.
     """
     wanted = usual(instance)
     if tables_of(instance).fits(wanted):
@@ -73,10 +78,35 @@ def data_parallel(instance: CodesignInstance) -> tuple[int, ...]:
         + pyo.quicksum(part * model.reduced[q] for q, part in enumerate(reduced))
         + pyo.quicksum(part * model.moved[p] for p, part in enumerate(moved))
     )
-    outcome = Highs().solve(model, Limits())
+    limits = Limits(None if math.isinf(left_s) else max(1e-3, _SHARE * left_s))
+    outcome = Highs().solve(model, limits)
     if outcome.status is Status.INFEASIBLE:
         raise NoSolutionError(f"'{instance.name}': no choice of strategies fits into the memory of the servers")
-    return read_choices(model, instance)
+    if outcome.objective is not None:
+        return read_choices(model, instance)
+    found = thrifty(instance)
+    if found is None:
+        raise NoSolutionError(f"'{instance.name}': no choice of strategies that fits into memory was found in time")
+    return found
+
+
+def thrifty(instance: CodesignInstance) -> tuple[int, ...] | None:
+    """The leanest strategies over all servers, and then of layer after layer the usual one if it fits; None if not."""
+    tables = tables_of(instance)
+    chosen = [
+        min(range(len(own)), key=lambda a, own=own, on=on: (own[a] * len(on[a]), own[a]))
+        for own, on in zip(tables.memory_bytes, tables.runs_on, strict=True)
+    ]
+    limit, taken = instance.device.memory_bytes, tables.memory_of(chosen)
+    if limit is None or taken.max() > limit:
+        return None
+    for layer, wanted in enumerate(usual(instance)):
+        other = taken.copy()
+        for a, sign in ((chosen[layer], -1.0), (wanted, 1.0)):
+            other[tables.runs_on[layer][a]] += sign * tables.memory_bytes[layer][a]
+        if other.max() <= limit:
+            chosen[layer], taken = wanted, other
+    return tuple(chosen) if tables.fits(chosen) else None
 
 
 def evenly_spread(instance: CodesignInstance) -> tuple[list[float], list[float]]:

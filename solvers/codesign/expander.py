@@ -66,7 +66,7 @@ class Expander(Heuristic, uses=("seed",)):
         """The strategies for the links drawn, and in the details their time with data parallelism."""
         links, _ = RandomLinks().answer(_anything(instance), seed, clock, None)
         routes = FixedRoutes.of(instance, links, seed=seed)
-        first = data_parallel(instance)
+        first = data_parallel(instance, clock.left_s)
         choices = Metropolis(self.budget).search(routes, first, seed, clock).choices
         if self.strategies == "exact":
             choices, _ = best_on_routes(routes, choices, clock, seed, self.plane_s)

@@ -130,8 +130,8 @@ def best_strategies(
     began = time.perf_counter()
     refuse_too_large(instance)
     formulation = StrategyBound("switch", network.links_per_port, network.racks, network.oversubscription)
-    known = _data_parallel(instance)
     most_s = math.inf if limits.time_s is None else limits.time_s
+    known = _data_parallel(instance, most_s)
     model = built(most_s, lambda: build_model(instance.family, formulation, instance))
     if model is None:
         late = "time limit passed while the model was built"
@@ -174,9 +174,9 @@ def best_strategies(
     )
 
 
-def _data_parallel(instance: CodesignInstance) -> list[tuple[int, ...]]:
+def _data_parallel(instance: CodesignInstance, left_s: float = math.inf) -> list[tuple[int, ...]]:
     try:
-        return [data_parallel(instance)]
+        return [data_parallel(instance, left_s)]
     except NoSolutionError:
         return []
 

@@ -311,7 +311,7 @@ class Search:
 
     @cached_property
     def _usual(self) -> Choices:
-        return data_parallel(self.instance)
+        return data_parallel(self.instance, self.clock.left_s)
 
     def _assumed(self) -> Mapping[Choices, float]:
         """What is taken for granted, see :func:`.assumed_loads`."""
@@ -401,7 +401,8 @@ class Search:
         return None if math.isinf(seconds) else max(seconds, 1e-3)
 
     def _report(self) -> None:
-        self.clock.report(None if self.best is None else self.best_s, self.bound_s)
+        known = None if self.best is None else self.best_s
+        self.clock.report(known, self.bound_s, None if known is None else self.plan)
 
     @property
     def best_s(self) -> float:

@@ -155,7 +155,7 @@ class _Run:
         if start is not None:
             self.choices, self.design = start.choices(self.instance), start.design
         else:
-            self.choices = data_parallel(self.instance)
+            self.choices = data_parallel(self.instance, self.clock.left_s)
             try:
                 self.design = self._links("topology-finder")
             except NotApplicableError:

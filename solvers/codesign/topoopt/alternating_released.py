@@ -77,7 +77,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
         """The best plan met; in the details proposals, acceptance, and how often links were laid."""
         lower_bound(instance)  # the check needs it, and it is to count
         loop = _Loop(instance, seed, clock)
-        first = start.choices(instance) if start is not None else data_parallel(instance)
+        first = start.choices(instance) if start is not None else data_parallel(instance, clock.left_s)
         loop.begin(np.array(first, dtype=np.int64))
         span = min(max(self.budget // 100, 1), 1000)
         for number in range(self.budget):
