@@ -134,7 +134,7 @@ def solve(
     if solver is not None:
         catalogue.require_solver(solver)
     chosen = method or ddlopt.default_method(instance, solver, start is not None or start_from is not None)
-    with LiveLine([instance]) as line, kept_clear():
+    with LiveLine([instance], time_limit=time_limit) as line, kept_clear():
         result = ddlopt.solve(
             instance, method, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
             start_from=start_from, memory=machine_gigabytes() if memory is None else memory, accept_error=accept_error,
@@ -210,7 +210,7 @@ def compare(
     results: list[ddlopt.Result] = []
     interrupted = False
     try:
-        with LiveLine(instances) as line, kept_clear():
+        with LiveLine(instances, time_limit=time_limit) as line, kept_clear():
             ddlopt.compare(
                 instances, wanted, solver=words(solvers) if solvers else None, time_limit=time_limit, gap=gap,
                 threads=threads, seed=seed, memory=machine_gigabytes() if memory is None else memory,
@@ -419,12 +419,22 @@ def _explain(problem: Exception) -> tuple[str, int]:
     if isinstance(problem, DdloptError):
         failed = isinstance(problem, SolverError | RefutedError) and not isinstance(problem, SolverMissingError)
         return str(problem), NO_ANSWER if failed else BAD_INPUT
+    if isinstance(problem, MemoryError):
+        return "there is not enough memory for that; give smaller sizes or a smaller file", NO_ANSWER
     what = f"internal error: {type(problem).__name__}: {problem}"
     return f"{what} (please report it; DDLOPT_TRACEBACK=1 shows where)", NO_ANSWER
 
 
+def _hold_memory() -> None:
+    """Have sizes that nobody foresaw end in one line, where the system would kill what takes more than there is."""
+    from ddlopt.solvers.machine import hold_memory
+
+    hold_memory()
+
+
 def main() -> None:
     """Entry point of the ``ddlopt`` command."""
+    _hold_memory()
     code = run(sys.argv[1:])
     with contextlib.suppress(OSError, AttributeError):  # what exit handlers of others print is no part of an answer
         sys.stdout.flush()

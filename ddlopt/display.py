@@ -38,6 +38,7 @@ class _Solve:
     started: float
     ended: float | None = None
     known: TracePoint = field(default_factory=lambda: TracePoint(0.0, None, None))
+    limit_s: float | None = None
 
     def text(self, width: int) -> str:
         """All that goes on a line; where it is narrow without the bound, then without the instance."""
@@ -45,6 +46,8 @@ class _Solve:
         bound = objective_text(self.known.bound, self.unit, like=self.known.incumbent)
         gap = gap_text(relative_gap(self.known.incumbent, self.known.bound, self.sense))
         elapsed = f"{(self.ended or time.perf_counter()) - self.started:.0f} s"
+        if self.limit_s is not None and self.ended is None:
+            elapsed = f"{elapsed} of {self.limit_s:g} s"
         figures = [f"best {best}", f"bound {bound}", f"gap {gap}", elapsed]
         few = [figures[0], *figures[2:]]
         whole, fewer, alone, least = (
@@ -66,7 +69,13 @@ class LiveLine:
     an instance that is not among them are taken to be seconds to be minimised.
     """
 
-    def __init__(self, instances: Iterable[Instance] = (), console: Console | None = None) -> None:
+    def __init__(
+        self,
+        instances: Iterable[Instance] = (),
+        console: Console | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self._limit_s = time_limit
         self._objectives = {instance.name: (instance.sense, instance.objective_unit) for instance in instances}
         self._console = console or Console(stderr=True)
         self._live = Live(self, console=self._console, refresh_per_second=5, transient=True)
@@ -91,7 +100,7 @@ class LiveLine:
             if last is not None:
                 last.ended = now
             sense, unit = self._objectives.get(instance, ("minimize", "s"))
-            last = _Solve(instance, method, sense, unit, now)
+            last = _Solve(instance, method, sense, unit, now, limit_s=self._limit_s)
             self._solves = [*self._solves[1 - _LINES :], last]
         known = last.known
         last.known = TracePoint(

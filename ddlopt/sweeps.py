@@ -4,11 +4,14 @@ import math
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ddlopt.arguments import INTERRUPTED, StoreFile, numbers, say, tell, words
+
+if TYPE_CHECKING:
+    from ddlopt.analysis.bench.tasks import Task
 
 Suites = Annotated[
     list[str],
@@ -63,9 +66,7 @@ def bench(
         None if memory is None else int(memory * 1e9),
     )
     if dry_run:
-        print(
-            f"{len(tasks)} solves of {len(names)} instances, at most {len(tasks) * time_limit / 3600:.1f} h of solving"
-        )
+        print(_planned(tasks, len(names), store, words(again) if again else [], time_limit))
         return
     if cluster is None:
         warm_up({module for task in tasks for module in task.kernels}, jobs)
@@ -81,6 +82,21 @@ def bench(
             raise typer.Exit(INTERRUPTED) from None
     told = ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "nothing was left to do"
     say(f"{len(tasks)} results in {store}; now: {told}")
+
+
+def _planned(tasks: "list[Task]", instances: int, path: Path, again: list[str], time_limit: float) -> str:
+    """What a sweep would do: how many solves, and how many of them its store does not have."""
+    from ddlopt.analysis.bench.store import Store
+
+    done = 0
+    if path.exists():
+        with Store(path, write=False) as opened:
+            kept = {row["key"] for row in opened.rows(["key", "status"]) if row["status"] not in again}
+        done = sum(task.key in kept for task in tasks)
+    missing = len(tasks) - done
+    told = f"{len(tasks)} solves of {instances} instances"
+    told += f", of which {path} has {done}; {missing} are missing" if done else ""
+    return f"{told}, at most {missing * time_limit / 3600:.1f} h of solving"
 
 
 def warm_up(
@@ -147,23 +163,33 @@ def tell_skipped(store: Any) -> None:
 def _watched(sweep: Any) -> Counter[str]:
     """Run the sweep under a progress bar on a terminal; how many solves ended how."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    from ddlopt.analysis.tables import time_text
-    from ddlopt.models.errors import plain
+    class Now(ProgressColumn):
+        """What runs, looked up whenever the line is drawn."""
+
+        max_refresh = 0.5
+
+        def render(self, task: Any) -> Text:
+            return Text(running_text(sweep), no_wrap=True, overflow="ellipsis")
 
     counts: Counter[str] = Counter()
     console = Console(stderr=True)
-    columns = (
-        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[end]}"),
-        TextColumn("{task.fields[now]}", markup=False),
-    )  # fmt: skip
+    columns = BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), Now()
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bar = progress.add_task("", total=len(sweep.tasks), completed=sweep.done, end="", now="")
+        bar = progress.add_task("", total=len(sweep.tasks), completed=sweep.done)
         for finished in sweep.run():
             counts[finished.run["status"]] += 1
-            left = sweep.expected_s
-            end = "" if left is None else f"about {time_text(left)} left"
-            now = plain("; ".join(f"{task.instance} {task.method}" for task in sweep.running.values()))
-            progress.update(bar, completed=sweep.done, end=end, now=now)
+            progress.update(bar, completed=sweep.done)
     return counts
+
+
+def running_text(sweep: Any) -> str:
+    """The time that is left and what runs: before any solve has ended, the time that its limits allow."""
+    from ddlopt.analysis.tables import time_text
+    from ddlopt.models.errors import plain
+
+    left_s = sweep.expected_s
+    told = f"at most {time_text(sweep.longest_s)} left" if left_s is None else f"about {time_text(left_s)} left"
+    return plain(f"{told}: " + "; ".join(f"{task.instance} {task.method}" for task in [*sweep.running.values()]))

@@ -12,6 +12,8 @@ _FILES = {
     "v2": ("", "memory.max", "memory.current", "inactive_file"),
     "v1": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
+_UNUSED_BYTES = 2 * 2**30
+"""Address space that libraries and threads reserve and never use."""
 _PART = 0.95
 """Of what there is; the rest is for what else goes on."""
 
@@ -49,6 +51,22 @@ def address_space_left_bytes() -> int | None:
     """Address space with which this process cannot take more memory than there is; None if nobody says how much."""
     left = memory_left_bytes()
     return None if left is None else address_space_bytes() + int(_PART * left)
+
+
+def hold_memory() -> None:
+    """Limit the address space of this process, and of those that it starts, to what the machine has left.
+
+    On Linux; libraries and threads take some that is never used, for which :data:`_UNUSED_BYTES` are added.
+    """
+    left = address_space_left_bytes() if sys.platform == "linux" else None
+    if left is None:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = left + _UNUSED_BYTES
+    if hard == resource.RLIM_INFINITY or wanted < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
 
 
 def _left(root: Path) -> Iterator[int]:

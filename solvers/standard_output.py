@@ -28,6 +28,11 @@ def kept_clear() -> Iterator[None]:
         _leave()
 
 
+def is_kept_clear() -> bool:
+    """Whether somebody has asked for it."""
+    return _inside > 0
+
+
 def _enter() -> None:
     global _inside, _stream
     with _LOCK:

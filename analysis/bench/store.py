@@ -108,8 +108,8 @@ class Store:
     Raises
     ------
     StoreError
-        If the file is no store, or one of a newer version, or another sweep has it; from any method, if what it reads
-        turns out to be damaged, or the disk is full.
+        If the file is no store, or one of a newer version, or damaged, or another sweep has it; from any method, if
+        what it reads turns out to be damaged, or the disk is full.
     """
 
     def __init__(self, path: str | Path, write: bool = True) -> None:
@@ -165,6 +165,7 @@ class Store:
                     f"knows {len(MIGRATIONS)}; upgrade ddlopt"
                 )
             if write:
+                _require_sound(connection, self.path)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA wal_autocheckpoint = 1")  # a full disk leaves little in the log
@@ -301,10 +302,7 @@ class Store:
         if self._left_out is None:
             left_out: list[int] = []
             with self._access():
-                # An index that says something else than its table would give other rows to another question.
-                (said,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
-                if said != "ok":
-                    raise StoreError(f"{self.path} is damaged: {plain(said)}")
+                _require_sound(self._connection, self.path)
                 senses = {}
                 for row in self._connection.execute("SELECT * FROM instances"):
                     fault = fault_of_instance(dict(row))
@@ -335,6 +333,16 @@ class Store:
         marks = ", ".join("?" * len(wanted))
         with self._access():
             return self._connection.execute(f"DELETE FROM runs WHERE status IN ({marks})", wanted).rowcount
+
+
+def _require_sound(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError if the file is damaged, before anything is asked of it or added to it.
+
+    An index that says something else than its table would give other rows to another question.
+    """
+    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if said != "ok":
+        raise StoreError(f"{path} is damaged: {plain(said)}")
 
 
 def _text(data: bytes) -> str:

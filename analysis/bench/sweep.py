@@ -51,6 +51,12 @@ class Sweep:
         left = len(self.tasks) - self.done
         return (time.perf_counter() - self.began) / self.finished_here * left
 
+    @property
+    def longest_s(self) -> float:
+        """Seconds until the end, if every solve takes its whole limit."""
+        left = sum(task.limits.time_s or 0.0 for task in self.left[self.finished_here :])
+        return left / max(1, self.jobs)
+
     def run(self) -> Iterator[Finished]:
         """Do what is left, and yield every result once it is stored.
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import SolutionError, SolverError
-from ddlopt.solvers import incumbents
+from ddlopt.solvers import incumbents, standard_output
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import ProgressCallback, Result, better
 from ddlopt.solvers.machine import address_space_bytes
@@ -148,6 +148,10 @@ def _run(pipe: Connection, notes: int, work: Work, instance: Instance, memory_by
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         os.dup2(notes, 2)
+        if standard_output.is_kept_clear():
+            os.dup2(notes, 1)
+        # Streams of this process may have locks that other threads of it held.
+        sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8", errors="replace")
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
         news = _News(pipe, instance)
         with incumbents.kept_by(news.keep):
@@ -167,7 +171,9 @@ def _answer(news: "_News", work: Work, memory_bytes: int | None) -> tuple[str, A
         if memory_bytes is not None:
             if address_space_bytes() > memory_bytes:
                 raise MemoryError
-            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         return RESULT, _portable_result(work(news.point))
     except BaseException as problem:
         del spare

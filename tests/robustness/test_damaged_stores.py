@@ -92,3 +92,19 @@ def test_damaged_files_are_one_line(store, call, tmp_path, seed):
         data[at : at + 4096] = bytes(4096)
     store.write_bytes(data)
     says_no_more_than_it_must(call, store, tmp_path)
+
+
+def test_a_damaged_store_is_refused_before_a_sweep_begins(store, call):
+    """Flipped bytes in its pages; it stays as it is, and a plan for it is refused as well."""
+    data = bytearray(store.read_bytes())
+    draw = random.Random(0)
+    for _ in range(300):
+        data[draw.randrange(4096, len(data))] ^= 0xFF
+    store.write_bytes(data)
+    asked = ["bench", "topology/tiny-n4-d2", "--methods", "topology-finder", "--store", store]
+    for command in (asked, [*asked, "--dry-run"]):
+        code, out, told = call(*command)
+        assert (code, out) == (2, "")
+        assert "damaged" in told
+        assert told.count("\n") == 1
+    assert store.read_bytes() == data

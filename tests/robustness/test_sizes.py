@@ -8,10 +8,11 @@ from contextlib import suppress
 import pytest
 from volume import for_each, some
 
-from ddlopt import DdloptError, generate
+from ddlopt import DdloptError, convert, generate
 from ddlopt.instances import index
 from ddlopt.instances.library import library_folder
 from ddlopt.models.catalogue import family
+from ddlopt.models.errors import OptionError
 
 ODD = (10**9, 10**12, 2**63, 10**20, 1e18, 1e300, 1e-300, 5e-324, -1, 0, 1.5)
 
@@ -78,3 +79,17 @@ def test_one_odd_figure(problem):
 def test_sizes_are_refused_with_an_estimate(arguments, options, said):
     with pytest.raises(DdloptError, match=said):
         generate(*arguments, **options)
+
+
+@pytest.mark.parametrize("count", [10**5, 10**9, 10**12])
+def test_servers_of_a_cluster_are_counted_before_they_are_listed(tmp_path, count):
+    """A plan's devices are a group for each server, with bandwidths between all pairs of them."""
+    cluster = tmp_path / "cluster.toml"
+    cluster.write_text(
+        f"name = 'many'\n[[servers]]\ncount = {count}\naccelerators = 8\naccelerator = 'a100'\n"
+        "memory_gigabytes = 80\n[network]\ngigabit_per_s = 400\n"
+    )
+    model = tmp_path / "config.json"
+    model.write_text(json.dumps({"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 100}))
+    with pytest.raises(OptionError, match=rf"cluster 'many' has {count} servers: bandwidths .* about .* GB of memory"):
+        convert(model, "transformer-deployment", cluster=str(cluster))

@@ -19,6 +19,7 @@ from ddlopt.analysis.bench.processes.process_group import GRACE_S, watch_over
 from ddlopt.analysis.bench.rows import Finished, ended, no_outcome, run_row
 from ddlopt.analysis.bench.tasks import Task
 from ddlopt.models.compilation import compile_kernels
+from ddlopt.solvers.machine import address_space_left_bytes
 
 GRACE = 0.25, 15.0
 """Part of the time limit, and seconds, that a solve may take beyond its limit before it is killed."""
@@ -212,8 +213,11 @@ def _work(pipe: Connection) -> None:
     task: Task = pipe.recv()
     pipe.send(os.getpid())
     compile_s = compile_kernels(task.kernels, tell=None)
-    if task.memory_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
+    memory_bytes = task.memory_bytes or address_space_left_bytes()
+    if memory_bytes is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     pipe.send(_BEGUN)
     news = _News(pipe)
     try:

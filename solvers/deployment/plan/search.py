@@ -98,7 +98,7 @@ def best_staged(rater: PlanRater, clock: Clock, row: Ints, rating: Rating) -> tu
     machines, size = len(instance.device_groups), 1
     while size < machines and not (clock.expired and rating.fits):
         runs = [tuple(range(first, min(first + size, machines))) for first in range(0, machines, size)]
-        stage = np.minimum((before / max(resident.sum(), 1e-300) * len(runs)).astype(np.int64), len(runs) - 1)
+        stage = np.minimum((before * len(runs) / (resident.sum() or 1.0)).astype(np.int64), len(runs) - 1)
         for known in numbers.values():
             if not all(run in known for run in runs):
                 continue

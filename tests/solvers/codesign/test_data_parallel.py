@@ -11,7 +11,9 @@ from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
-from ddlopt.solvers.codesign.data_parallel import DataParallel, data_parallel, usual
+from ddlopt.solvers.backends.contracts import Outcome
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.codesign.data_parallel import DataParallel, data_parallel, thrifty, usual
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
@@ -90,6 +92,35 @@ def test_memory_is_traded_against_time():
     assert data_parallel(instance_of(layers, 3)) == (1, 1, 1)
     with pytest.raises(NoSolutionError, match="no choice of strategies fits"):
         data_parallel(instance_of(layers, 2))
+
+
+@for_each("seed", range(6))
+def test_where_the_program_has_no_time_a_greedy_choice_fits(seed):
+    instance = random_job(np.random.default_rng(seed), memory_slack=1.0, servers=(4, 6)[seed % 2])
+    found = thrifty(instance)
+    if found is not None:
+        assert tables_of(instance).fits(found)
+        assert spread_time(instance, data_parallel(instance)) <= spread_time(instance, found) * (1 + 1e-4)
+    lean = {"a": 40, "b": 10, "c": 20}
+    layers = {name: [("data", 0, 0, 6), ("lean", 1, 1, 1, bytes_)] for name, bytes_ in lean.items()}
+    assert [thrifty(instance_of(layers, memory)) for memory in (18, 13, 8, 3, 2)] == [
+        *((0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 1, 1), None)
+    ]
+
+
+@pytest.mark.parametrize("outcome", [Outcome(Status.NO_SOLUTION), Outcome(Status.INFEASIBLE)])
+def test_the_program_has_a_fifth_of_the_time(monkeypatch, outcome):
+    asked = []
+    monkeypatch.setattr(Highs, "solve", lambda self, model, limits: asked.append(limits.time_s) or outcome)
+    layers = {name: [("data", 0, 0, 6), ("lean", 1, 1, 1, 10)] for name in "abc"}
+    if outcome.status is Status.INFEASIBLE:
+        with pytest.raises(NoSolutionError, match="fits into the memory"):
+            data_parallel(instance_of(layers, 13), 10.0)
+    else:
+        assert data_parallel(instance_of(layers, 13), 10.0) == (0, 0, 1)
+    with pytest.raises(NoSolutionError):
+        data_parallel(instance_of(layers, 2))
+    assert asked == [2.0, None]
 
 
 @for_each("seed", range(4))

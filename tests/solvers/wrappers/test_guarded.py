@@ -1,9 +1,11 @@
-"""A solve with a limit on its memory: its answer, or one line."""
+"""A solve with limits on its time and memory that hold: its answer, the best that it told, or one line."""
 
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +14,10 @@ from volume import for_each
 import ddlopt
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers.contracts import Limits, TracePoint
+from ddlopt.solvers.external import checked
+from ddlopt.solvers.heuristic import Heuristic
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
-from ddlopt.solvers.wrappers.guarded import Guarded, memory_limit
+from ddlopt.solvers.wrappers.guarded import Grace, Guarded, _Watch, memory_limit
 
 TINY = ddlopt.load("topology/tiny-n4-d2")
 PLENTY = 8 * 10**9
@@ -120,6 +124,133 @@ def test_limits_that_are_none(gigabytes):
         memory_limit(gigabytes)
     with pytest.raises(OptionError, match="the memory must be"):
         ddlopt.compare([TINY], ["topology-finder"], memory=gigabytes)
+
+
+@dataclass(frozen=True)
+class Deaf(Heuristic):
+    """Tells a design and does not look at its clock."""
+
+    does: object
+    tells: bool = True
+    bound: float | None = None
+
+    name = "deaf"
+    family = "topology"
+
+    def answer(self, instance, seed, clock, start):
+        design, figures = TopologyFinder().answer(instance, seed, clock, start)
+        if self.tells:
+            time_s = float(ddlopt.check(instance, design).objective)
+            clock.report(time_s, self.bound, lambda: design)
+            # What is told of another instance, and what is worse, is not kept.
+            clock.report(time_s / 2, None, design.model_copy(update={"instance_digest": "0" * 64}))
+            clock.report(2 * time_s, None, design)
+        self.does(clock)
+        return design, figures
+
+
+def for_ever(_):
+    while True:
+        pass
+
+
+def until_asked(clock):
+    while not clock.interrupted:
+        pass
+
+
+SHORT = Grace(ask_s=0.05, stop_s=0.3, patience=2.0)
+OPTIMUM = TopologyFinder().solve(TINY, Limits())
+
+
+def held(does, time_s=0.2, grace=SHORT, start=None, **options):
+    return Guarded(Deaf(does, **options), grace=grace).solve(TINY, Limits(time_s), start=start)
+
+
+@pytest.mark.parametrize("does", [for_ever, lambda _: time.sleep(1000), lambda _: threading.Event().wait()])
+def test_what_was_told_is_the_answer_of_a_method_that_does_not_end(does):
+    found = held(does)
+    assert (found.status, found.checked, found.solution) == ("feasible", True, OPTIMUM.solution)
+    assert (found.objective, found.bound, found.evidence) == (OPTIMUM.objective, OPTIMUM.bound, OPTIMUM.evidence)
+    assert found.message.startswith("did not heed its limit of 0.2 s, and was stopped ")
+    assert found.details["stopped"] in found.message
+    assert not found.interrupted
+    assert found.runtime_s >= 0.2
+
+
+def test_a_bound_that_was_told_counts_if_the_method_is_one_of_ours():
+    assert held(for_ever, bound=11.75).bound == 11.75
+    foreign = Guarded(checked(Deaf(for_ever, bound=11.75)), grace=SHORT).solve(TINY, Limits(0.2))
+    assert (foreign.bound, foreign.objective) == (OPTIMUM.bound, OPTIMUM.objective)
+
+
+def test_a_bound_above_what_was_told_is_an_error():
+    with pytest.raises(SolverError, match=r"deaf on 'tiny-n4-d2': bound 13 exceeds the checked objective 12"):
+        held(for_ever, bound=13.0)
+
+
+def test_a_start_is_known_too():
+    assert held(for_ever, tells=False, start=OPTIMUM.solution).objective == OPTIMUM.objective
+
+
+def test_nothing_told_is_no_solution_with_the_bound_of_the_problem():
+    found = held(for_ever, tells=False)
+    assert (found.status, found.solution, found.bound) == ("no_solution", None, OPTIMUM.bound)
+    assert "was stopped" in found.message
+
+
+def test_a_method_that_ends_when_asked_gives_its_own_answer():
+    found = held(until_asked, grace=Grace(ask_s=0.05, stop_s=300.0))
+    assert (found.objective, found.interrupted, found.details["max_link_load_bytes"]) == (12.0, False, 12.0)
+    assert "was asked to end" in found.message
+
+
+def test_a_method_in_time_is_not_asked():
+    found = Guarded(Deaf(lambda _: None)).solve(TINY, Limits(300.0))
+    assert (found.message, "stopped" in found.details) == ("", False)
+
+
+def test_what_was_told_outlives_a_crash_and_a_lack_of_memory():
+    for does in (lambda _: os.abort(), lambda _: bytearray(2**45)):
+        found = Guarded(Deaf(does), PLENTY).solve(TINY, Limits())
+        assert (found.status, found.objective) == ("feasible", 12.0)
+        assert "needs more than 8 GB of memory" in found.message
+
+
+def test_what_passes_the_gate_on_the_way_is_kept():
+    def asks_another(_):
+        TopologyFinder().solve(TINY, Limits())
+        for_ever(_)
+
+    assert held(asks_another, tells=False).objective == OPTIMUM.objective
+
+
+def test_solve_and_compare_are_guarded(monkeypatch):
+    """Also a method of somebody else; and not where nobody wants it."""
+    spied = []
+
+    def spy(_):
+        spied.append(os.getpid())
+
+    for ask in (ddlopt.solve, ddlopt.compare):
+        ask(TINY, Deaf(spy), time_limit=60)
+    assert not spied  # it was another process
+    ddlopt.solve(TINY, Deaf(spy))
+    monkeypatch.setenv("DDLOPT_GUARD", "off")
+    ddlopt.solve(TINY, Deaf(spy), time_limit=60)
+    assert spied == [os.getpid()] * 2
+
+
+def test_what_the_machine_delays_is_not_the_methods_fault():
+    watch = _Watch(None, 10.0, Grace(ask_s=0.5, ask_part=0.0, stop_s=1.0, stop_part=0.0, patience=4.0), None)
+    watch.process = SimpleNamespace(interrupt=lambda: None)
+    assert [watch._is_stopped(over_s, delayed_s) for over_s, delayed_s in ((0.4, 0.0), (0.9, 0.8))] == [False] * 2
+    assert watch.late == ""
+    assert not watch._is_stopped(0.9, 0.2)
+    assert "asked to end 0.9 s later" in watch.late
+    assert not watch._is_stopped(3.9, 3.5)
+    assert watch._is_stopped(4.0, 4.0)  # patience ends
+    assert watch._is_stopped(1.5, 0.5)
 
 
 def test_command_line(call):
