@@ -3,10 +3,14 @@
     python benchmarks suite/limits scheduling/lp-guided scheduling/gadget --instance philly.json --time-limit 60
 
 Each solve is a process of its own. Its kernels are compiled and its instance is read before; the time limit counts from
-then on until the result has been checked. A solve may take its limit, a tenth of it and a second, and 2 GiB. What
+then on until the result has been checked. A solve may take its limit, a twentieth of it and 2 s, and 2 GiB. What
 comes after the limit is told in processor seconds, so that a busy machine changes nothing: those that the process and
 its children spend between the end of the limit and the result. Every row is kept as soon as it is there: the same
 command goes on where it was interrupted; ``--again`` repeats the rows that were over, by the names given.
+
+With ``--large`` instances are as large as people bring them, made here: by method and size
+what reading and solving take, in wall-clock and in processor seconds, and the ratio of the solve to its limit. With
+``DDLOPT_GUARD=off`` methods are on their own.
 """
 
 import json
@@ -14,6 +18,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -21,10 +26,12 @@ from typing import Any
 
 import psutil
 
+import ddlopt
 from benchmarks.harness import ROOT, Benchmark, Kept, Option
 from ddlopt.instances import index
+from ddlopt.models.catalogue import family as family_of
 
-TIME_PART, TIME_S, MEMORY_BYTES = 0.1, 1.0, 2 * 2**30
+TIME_PART, TIME_S, MEMORY_BYTES = 0.05, 2.0, 2 * 2**30
 """What a solve may take beyond its limit: a part of it, and seconds; and the memory that it may have."""
 _PATIENCE = 6.0, 120.0
 """Part of the limit, and seconds, after which a solve is ended."""
@@ -34,6 +41,9 @@ _SOLVE = "import sys; from benchmarks.suite.limits import solve; solve(*sys.argv
 
 def limits(asked):
     """A row for each method."""
+    if asked.large:
+        yield from sizes(asked)
+        return
     kept = Kept(asked.keep)
     count = overs = 0
     for family, method, instance in pairs(asked.names, asked.instance)[: asked.most]:
@@ -44,6 +54,30 @@ def limits(asked):
         if over(row) or not asked.over:
             yield cells(row)
     yield f"{overs} of {count} solves over."
+
+
+def sizes(asked):
+    """A row for each method on instances of sizes that people bring."""
+    for method, size, make in LARGE:
+        if asked.names and not {method.partition("/")[0], method} & set(asked.names):
+            continue
+        name = f"limits-{method.replace('/', '-')}-{size.replace(' ', '-')}"
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{name}.json"
+            file.write_text(make(asked.quick).to_json(indent=None), encoding="utf-8")
+            row = measured(*method.split("/"), str(file), asked.time_limit)
+        spent = row.get("wall_s", row.get("after_s", 0.0) + asked.time_limit)
+        yield {
+            "method": method,
+            "size": size,
+            "status": row["status"],
+            "limit s": f"{asked.time_limit:g}",
+            "reading s": f"{row.get('reading_s', 0.0):.1f}",
+            "solve s": f"{spent:.1f}",
+            "of the limit": f"{spent / asked.time_limit:.2f}",
+            "after the limit, processor s": f"{row.get('after_s', 0.0):.1f}",
+            "stopped": row.get("stopped", ""),
+        }
 
 
 def pairs(names: list[str], instance: str | None) -> list[tuple[str, str, str]]:
@@ -104,14 +138,18 @@ def processor_s(process: psutil.Process) -> float:
 
 def solve(method: str, name: str, limit: str) -> None:
     """Solve here, and print what it took."""
-    import ddlopt
     from ddlopt.analysis.compare import attempt
     from ddlopt.models.compilation import compile_kernels
     from ddlopt.solvers import catalogue
     from ddlopt.solvers.contracts import Limits, kernels_of
+    from ddlopt.solvers.wrappers.guarded import Guarded, can_guard
 
     family, _, own = method.partition("/")
+    began = time.perf_counter()
     instance, chosen = ddlopt.load(name), catalogue.method(own, family)
+    reading_s = time.perf_counter() - began
+    if can_guard():
+        chosen = Guarded(chosen)
     compile_kernels(kernels_of(chosen, instance))
     print("ready", flush=True)
     began = time.perf_counter()
@@ -124,6 +162,8 @@ def solve(method: str, name: str, limit: str) -> None:
         "processor_s": sum(usage.ru_utime + usage.ru_stime for usage in usages),
         "memory_bytes": sum(usage.ru_maxrss for usage in usages) * 1024,
         "message": result.message[:200],
+        "reading_s": reading_s,
+        "stopped": "yes" if "stopped" in result.details else "",
     }
     print(json.dumps(row), flush=True)
 
@@ -153,11 +193,60 @@ def cells(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def plan_of_transformers(servers):
+    """A deployment of alike servers: the operators of a transformer, drawn as those of the library."""
+
+    def make(quick):
+        count = 9 if quick else servers
+        base = ddlopt.load("deployment/bert-large-testbed").model_dump(mode="json")
+        kind = base["device_groups"][0] | {"count": 8}
+        base |= {"name": f"bert-large-{count}-servers", "device_groups": [kind] * count}
+        base["bandwidth_bytes_per_s"] = [[0.0 if i == j else 1e10 for j in range(count)] for i in range(count)]
+        return family_of("deployment").instance.from_data(base)
+
+    return make
+
+
+def generated(name, kind, small, **options):
+    """An instance of a generator, with smaller options for ``--quick``."""
+    return lambda quick: ddlopt.generate(name, kind, **(options | small if quick else options))
+
+
+LARGE = (
+    ("deployment/exact", "16 servers", plan_of_transformers(16)),
+    ("deployment/exact", "64 servers", plan_of_transformers(64)),
+    ("deployment/mcmc", "64 servers", plan_of_transformers(64)),
+    ("deployment/makespan-bound", "64 servers", plan_of_transformers(64)),
+    (
+        "topology/link-exchange",
+        "1000 servers",
+        generated("topology", "random", {"servers": 40}, servers=1000, degree=4),
+    ),
+    (
+        "topology/link-exchange",
+        "300 servers, dense",
+        generated("topology", "all-to-all", {"servers": 16}, servers=300, degree=4),
+    ),
+    (
+        "topology/topology-finder",
+        "300 servers, dense",
+        generated("topology", "all-to-all", {"servers": 16}, servers=300, degree=4),
+    ),
+    ("gossip/fastest-weights", "1000 nodes", generated("gossip", "weights", {"nodes": 40}, nodes=1000)),
+    ("gossip/fastest-weights", "2000 nodes", generated("gossip", "weights", {"nodes": 40}, nodes=2000)),
+    ("gossip/best-constant", "2000 nodes", generated("gossip", "weights", {"nodes": 40}, nodes=2000)),
+    ("scheduling/gadget", "20 000 jobs", generated("scheduling", "elastic", {"jobs": 200}, jobs=20_000)),
+    ("scheduling/gadget", "100 000 jobs", generated("scheduling", "elastic", {"jobs": 200}, jobs=100_000)),
+    ("scheduling/exact", "100 000 jobs", generated("scheduling", "elastic", {"jobs": 200}, jobs=100_000)),
+)
+"""Method, size, and what makes the instance."""
+
 BENCH = Benchmark(
     limits,
     names=Option([], "families, or FAMILY/METHOD; all by default", ["topology"], str, positional=True),
     time_limit=Option(5.0, quick=1.0),
     keep=Option(Path("limits.jsonl"), quick=Path("limits_quick.jsonl"), type=Path),
+    large=Option(False, "instances of sizes that people bring, in place of the library's"),
     instance=Option(None, "this one, by name or file, in place of the largest"),
     again=Option(False, "repeat rows that were over"),
     over=Option(False, "only print rows that were over"),

@@ -150,7 +150,8 @@ def test_whatever_a_method_raises_ends_no_command(call, monkeypatch, what):
     monkeypatch.setattr(odd_methods.Raises.__init__, "__defaults__", (what,))
     code, out, told = call("solve", TINY, "--method", "raises")
     assert (code, out) == (1, "")
-    assert told.startswith(f"ddlopt: raises on 'tiny-n4-d2': {what}")
+    memory = what == "MemoryError"  # a command has what the machine has left, and says so
+    assert told.startswith(f"ddlopt: raises on 'tiny-n4-d2'{' needs more than' if memory else f': {what}'}")
     assert len(told.splitlines()) == 1
     code, out, told = call("compare", TINY, "--methods", "raises,topology-finder", "--json")
     assert code == 1
@@ -168,3 +169,14 @@ def test_killed_sweeps_lose_nothing(tmp_path, times):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{times} kills, ")
     assert "1 resumed to the end" in done.stdout
+
+
+def test_a_method_of_somebody_else_is_held_to_its_limit():
+    """It tells a time and no design: there is no answer; the limit is the limit all the same."""
+    began = time.monotonic()
+    code, out, _ = ran("solve", TINY, "--method", "hang", "--time-limit", "0.5", "--json")
+    assert time.monotonic() - began < 500  # it would sleep for 1000 seconds
+    data = json.loads(out)
+    assert (code, data["status"], data["objective"]) == (1, "no_solution", None)
+    assert data["message"].startswith("did not heed its limit of 0.5 s, and was stopped ")
+    assert data["message"] == data["details"]["stopped"]
