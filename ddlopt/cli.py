@@ -4,7 +4,6 @@ Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on
 """
 
 import contextlib
-import errno
 import functools
 import os
 import sys
@@ -17,7 +16,6 @@ import typer
 
 from ddlopt import certificates, completion, exchange, experiments, formats, library, running, sweeps
 from ddlopt.arguments import (
-    BAD_INPUT,
     INTERRUPTED,
     NO_ANSWER,
     ClusterFile,
@@ -389,13 +387,11 @@ def _run(arguments: Sequence[str]) -> int:
     except Exception as problem:
         if "DDLOPT_TRACEBACK" in os.environ:
             raise
-        message, code = _explain(problem)
+        from ddlopt.failures import explain
+
+        message, code = explain(problem)
         tell("ddlopt: " + " ".join(message.split()))
         return code
-
-
-_NO_FILE = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS)
-"""What is wrong with names that were given, wherever it shows."""
 
 
 def _told(code: int) -> int:
@@ -405,36 +401,11 @@ def _told(code: int) -> int:
     return code
 
 
-def _explain(problem: Exception) -> tuple[str, int]:
-    from ddlopt.models.errors import DdloptError, RefutedError, SolverError, SolverMissingError
-
-    if hasattr(problem, "format_message"):  # a usage error of Typer, whichever Click it carries
-        return f"{problem.format_message()} (see ddlopt --help)", BAD_INPUT
-    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        with contextlib.suppress(OSError):  # what is left to be written would fail once more on the way out
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return f"nothing more can be written: {problem.strerror}", NO_ANSWER
-    if isinstance(problem, OSError) and problem.errno in _NO_FILE:
-        return f"'{problem.filename}' is no file that can be opened: {problem.strerror}", BAD_INPUT
-    if isinstance(problem, DdloptError):
-        failed = isinstance(problem, SolverError | RefutedError) and not isinstance(problem, SolverMissingError)
-        return str(problem), NO_ANSWER if failed else BAD_INPUT
-    if isinstance(problem, MemoryError):
-        return "there is not enough memory for that; give smaller sizes or a smaller file", NO_ANSWER
-    what = f"internal error: {type(problem).__name__}: {problem}"
-    return f"{what} (please report it; DDLOPT_TRACEBACK=1 shows where)", NO_ANSWER
-
-
-def _hold_memory() -> None:
-    """Have sizes that nobody foresaw end in one line, where the system would kill what takes more than there is."""
-    from ddlopt.solvers.machine import hold_memory
-
-    hold_memory()
-
-
 def main() -> None:
     """Entry point of the ``ddlopt`` command."""
-    _hold_memory()
+    from ddlopt.solvers.machine import hold_memory
+
+    hold_memory()  # sizes that nobody foresaw end in one line, where the system would kill
     code = run(sys.argv[1:])
     with contextlib.suppress(OSError, AttributeError):  # what exit handlers of others print is no part of an answer
         sys.stdout.flush()

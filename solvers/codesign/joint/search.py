@@ -401,8 +401,7 @@ class Search:
         return None if math.isinf(seconds) else max(seconds, 1e-3)
 
     def _report(self) -> None:
-        known = None if self.best is None else self.best_s
-        self.clock.report(known, self.bound_s, None if known is None else self.plan)
+        self.clock.report(*((None, self.bound_s) if self.best is None else (self.best_s, self.bound_s, self.plan)))
 
     @property
     def best_s(self) -> float:
