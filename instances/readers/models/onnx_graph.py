@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.readers.models.onnx_constants import SAME_NUMBERS, Constants, Tensor, Values
-from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers
+from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers, some
 from ddlopt.models.errors import InstanceError
 
 FunctionKey = tuple[str, str, str]
@@ -81,10 +81,9 @@ class Walk:
     def notes(self) -> Iterator[str]:
         """What was decided."""
         if self.undecided:
-            some = ", ".join(f"'{name}'" for name in self.undecided[:3])
             yield (
-                f"of {len(self.undecided)} x If that depend on data ({some}) the branch with more weights is the one "
-                "that runs"
+                f"of {len(self.undecided)} x If that depend on data ({some(self.undecided)}) the branch with more "
+                "weights is the one that runs"
             )
 
     def _take(self, graph: Any, scope: _Scope) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ddlopt.instances.readers.models.onnx_model import Node, OnnxModel, Shape, Stored, numbers
+from ddlopt.instances.readers.models.onnx_model import Node, OnnxModel, Shape, Stored, numbers, some
 from ddlopt.instances.readers.models.onnx_rules import FLOPS, FREE, is_known, oriented, word
 from ddlopt.instances.workloads.networks.layers import Layer, ParameterTensors
 from ddlopt.instances.workloads.training import Workload
@@ -21,7 +21,6 @@ DENSE = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"})
 _ORDER = {"bias": 0}
 """The backward pass has the gradient of a bias before that of its weight, and that of a scale before its shift."""
-_SHOWN = 3
 
 Parts = Mapping[int, tuple[Stored, ...]]
 """By the place of an input, what of the file it is calculated from."""
@@ -94,9 +93,8 @@ def told_of(model: OnnxModel) -> str:
         notes.append(f"costed by the bytes they move, for want of a rule: {unknown}")
     if model.left_out:
         total = sum(numbers(part.shape) for part in model.left_out)
-        some = ", ".join(f"'{part.name}'" for part in model.left_out[:_SHOWN])
-        more = ", …" if len(model.left_out) > _SHOWN else ""
-        notes.append(f"taken for no parameters: {total} numbers in {len(model.left_out)} constants ({some}{more})")
+        names = some([part.name for part in model.left_out])
+        notes.append(f"taken for no parameters: {total} numbers in {len(model.left_out)} constants ({names})")
     return "".join(f"; {note}" for note in notes)
 
 

@@ -4,11 +4,13 @@
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 Shape = tuple[int, ...]
+_SHOWN = 3
+"""Names in a note, at most."""
 
 
 @dataclass(frozen=True)
@@ -115,3 +117,8 @@ class OnnxModel:
 def numbers(shape: Shape) -> int:
     """How many there are in a tensor."""
     return math.prod(shape)
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of some names, quoted, for a note."""
+    return ", ".join(f"'{name}'" for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from ddlopt.instances.readers.models.onnx_constants import Values, array_of
-from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers
+from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers, some
 from ddlopt.instances.readers.models.onnx_rules import ELEMENTWISE, NORMALISATIONS, STATE, word
 
-_SHOWN = 3
 _FAR_BELOW = -99.0
 """What a mask adds to the logits of what is not to be seen."""
 
@@ -94,11 +93,9 @@ class Judge:
     def notes(self) -> Iterator[str]:
         """What was counted otherwise than it is stored."""
         if self.repeated:
-            some = ", ".join(f"'{name}'" for name in list(self.repeated)[:_SHOWN])
-            more = ", …" if len(self.repeated) > _SHOWN else ""
             yield (
                 f"rows counted once that an exporter repeated: {sum(self.repeated.values())} numbers in "
-                f"{len(self.repeated)} constants ({some}{more})"
+                f"{len(self.repeated)} constants ({some(list(self.repeated))})"
             )
 
 
