@@ -31,8 +31,8 @@ LARGEST_COEFFICIENT = 1e12
 """Times the 1e-7 to which solvers hold integrality it is a hundred times what objectives are, in units."""
 MOST_UNITS = 1e8
 """What takes longer may count as that long where this only weakens a row: nothing that has it is near an optimum."""
-LARGEST_BIG_M = 1e5
-"""Times the objective: a binary variable that is off by 1e-7 then hides a hundredth of it; more says nothing."""
+LARGEST_BIG_M = 1e4
+"""Times the objective: a binary variable that is off by 1e-6, as solvers have it, then hides a hundredth of it."""
 
 
 def unit_of(*estimates: float, parts: float = 1e3) -> float:
@@ -62,9 +62,12 @@ def between(low: float, high: float) -> float:
     return math.sqrt(low) * math.sqrt(high) if low > 0 and high > 0 else max(low, high)
 
 
-def in_units(figures: Any, unit: float) -> npt.NDArray[np.float64]:
-    """Figures in units, none more than ``MOST_UNITS``: for rows that hold a variable above them."""
-    return np.minimum(np.asarray(figures, dtype=np.float64) / unit, MOST_UNITS)
+def in_units(figures: Any, unit: float, simple: float = 0.0) -> npt.NDArray[np.float64]:
+    """Figures in units, none more than ``MOST_UNITS``, or four times ``simple``: for rows that hold variables above.
+
+    ``simple`` is the objective of a solution, in the instance's own figures: what exceeds it is in no optimum.
+    """
+    return np.minimum(np.asarray(figures, dtype=np.float64) / unit, max(MOST_UNITS, 4 * simple / unit))
 
 
 def check_range(block: pyo.Block, name: str) -> None:

@@ -133,7 +133,7 @@ class Highs:
         pass_model(highs, linear)
         if warm:
             _pass_start(highs, linear)
-        watch = Watch(highs, linear, started, progress)
+        watch = Watch(highs, linear, started, progress, warm)
         if limits.time_s is not None:
             left = limits.time_s - watch.elapsed_s
             if left <= 0:

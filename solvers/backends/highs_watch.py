@@ -30,13 +30,19 @@ class Watch:
     """
 
     def __init__(
-        self, highs: highspy.Highs, linear: LinearModel, started: float, progress: ProgressCallback | None
+        self,
+        highs: highspy.Highs,
+        linear: LinearModel,
+        started: float,
+        progress: ProgressCallback | None,
+        warm: bool = False,
     ) -> None:
         self._highs = highs
         self._linear = linear
         self._better: Callable[[float, float], float] = max if linear.maximise else min
         self._tighter: Callable[[float, float], float] = min if linear.maximise else max
         self._started = started
+        self._warm = warm
         self._progress = progress
         self._stop = threading.Event()
         self._told = 0
@@ -105,8 +111,11 @@ class Watch:
         kinds = highspy.cb.HighsCallbackType
         if kind == kinds.kCallbackMipImprovingSolution:
             values = np.array(out.mip_solution)
-            found, said = float(self._linear.cost @ values + self._linear.offset), float(out.objective_function_value)
-            if self._better(found, said) == found or abs(found - said) <= OBJECTIVE_TOL * abs(said) + ROUNDING:
+            parts, said = self._linear.cost * values, float(out.objective_function_value)
+            found = float(parts.sum() + self._linear.offset)
+            room = OBJECTIVE_TOL * abs(said) + ROUNDING * (1 + float(np.abs(parts).sum()) + abs(self._linear.offset))
+            # Without a start there is nothing to be misled by, and nothing to leave out.
+            if not self._warm or self._better(found, said) == found or abs(found - said) <= room:
                 self.in_hand = values
                 self.note(finite(found), self._open_bound(out))
             else:

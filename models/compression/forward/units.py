@@ -5,6 +5,7 @@ from ddlopt.models.compression.forward.instance import ForwardInstance
 from ddlopt.models.compression.timeline.choices import choices_of
 from ddlopt.models.compression.timeline.units import excess_room, least_s, most_s, simple_s
 from ddlopt.models.remembered import remembered
+from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
 from ddlopt.models.units import between, unit_of
 
 
@@ -19,3 +20,8 @@ def forward_unit_s(instance: ForwardInstance) -> float:
     choices = choices_of(moved)
     low, simple = least_s(moved, choices), simple_s(choices, excess_room(moved))
     return unit_of(between(low, simple), most_s(instance.timeline), instance.tails_s[-1])
+
+
+def counted(units: float) -> float:
+    """Units, or 0 for what is negligible as a coefficient."""
+    return units if units > NEGLIGIBLE_COEFFICIENT else 0.0

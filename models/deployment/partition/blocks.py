@@ -1,19 +1,21 @@
 """What formulations and methods for partition instances share: nodes that go together, and who pays for an output."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.partition.instance import PartitionInstance
+from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.units import between, unit_of
+from ddlopt.models.units import between, in_units, unit_of
 
 FULL_MEMORY = 1e4
 """Memory of an accelerator in rows: the tolerance of a solver is relative to it."""
@@ -183,23 +185,68 @@ def _times(instance: PartitionInstance, members: tuple[tuple[int, ...], ...]) ->
 def load_unit_s(instance: PartitionInstance) -> float:
     """Seconds of the unit of models, of which the largest load or the latency is about a thousand.
 
-    Between the least that all devices together work, per device, and a simple partition: all nodes on one accelerator,
-    if it has the memory, all on one processor, or else each where it is quickest, with all transfers.
+    Between the least that all devices together work, per device, and a simple partition (:func:`simple_s`).
     """
-    nodes = instance.nodes
-    accelerator_s = [node.accelerator_s if instance.accelerators else None for node in nodes]
-    processor_s = [node.processor_s if instance.processors else None for node in nodes]
+    return _scale(Key(instance))[0]
+
+
+def simple_s(instance: PartitionInstance) -> float:
+    """The largest load or the latency of the best of some simple partitions.
+
+    All nodes, the connected parts of the graph or colours, one after the other, get the device that has least to do
+    after it. Infinite if none of that is feasible.
+    """
+    return _scale(Key(instance))[1]
+
+
+@lru_cache(maxsize=8)
+def _scale(key: "Key") -> tuple[float, float]:
+    """Both of these."""
+    instance = key.instance
+    accelerator_s = [node.accelerator_s if instance.accelerators else None for node in instance.nodes]
+    processor_s = [node.processor_s if instance.processors else None for node in instance.nodes]
     quickest = [
         min((time for time in both if time is not None), default=0.0)
         for both in zip(accelerator_s, processor_s, strict=True)
     ]
-    moved = math.fsum(node.transfer_s for node in nodes)
-    fits = math.fsum(node.memory_bytes for node in nodes) <= instance.memory_bytes
-    alone = [_sum_of(times) for times, may in ((accelerator_s, fits), (processor_s, True)) if may]
-    simple = min(min(alone), math.fsum(quickest) + 2 * moved)
-    return unit_of(
-        between(math.fsum(quickest) / instance.devices, simple), moved, _sum_of(accelerator_s), _sum_of(processor_s)
-    )
+    moved = math.fsum(node.transfer_s for node in instance.nodes)
+    graph = nx.Graph(list(instance.edges))
+    graph.add_nodes_from(range(len(instance.nodes)))
+    graph.add_edges_from(pair for colour in instance.colours for pair in pairwise(colour))
+    parts = [sorted(each) for each in nx.connected_components(graph)]
+    found = [_listed(instance, lots) for lots in ([sorted(graph)], sorted(parts), instance.colours)]
+    low, simple = math.fsum(quickest) / instance.devices, min(found)
+    # Without a simple partition, each node where it is quickest, with all transfers.
+    high = min(simple, math.fsum(quickest) + 2 * moved)
+    return unit_of(between(low, high), moved, _sum_of(accelerator_s), _sum_of(processor_s)), simple
+
+
+def _listed(instance: PartitionInstance, lots: Iterable[Sequence[int]]) -> float:
+    """The objective if each lot gets the device that has least to do after it; infinite where that is not feasible."""
+    devices = [0] * len(instance.nodes)
+    load, memory = [0.0] * instance.devices, [0.0] * instance.devices
+    for lot in lots:
+        need = math.fsum(instance.nodes[node].memory_bytes for node in lot)
+        best, least = 0, math.inf
+        for device in range(instance.devices):
+            accelerator = device < instance.accelerators
+            nodes = [instance.nodes[node] for node in lot]
+            own = _sum_of([node.accelerator_s if accelerator else node.processor_s for node in nodes])
+            if not (accelerator and memory[device] + need > instance.memory_bytes) and load[device] + own < least:
+                best, least = device, load[device] + own
+        if least == math.inf:
+            return math.inf
+        load[best], memory[best] = least, memory[best] + need
+        for node in lot:
+            devices[node] = best
+    checked = evaluate_partition(instance, Partition(instance=instance.name, devices=tuple(devices)))
+    return float(checked.objective) if checked.feasible and checked.objective is not None else math.inf
+
+
+def seconds_in_units(seconds: npt.ArrayLike, instance: PartitionInstance) -> list[Any]:
+    """Seconds in units, where no more of them matter than a simple partition takes."""
+    found: list[Any] = in_units(seconds, load_unit_s(instance), simple_s(instance)).tolist()
+    return found
 
 
 def _sum_of(times_s: Iterable[float | None]) -> float:

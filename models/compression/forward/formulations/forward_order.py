@@ -10,12 +10,13 @@ import pyomo.environ as pyo
 from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.schedule import plan
-from ddlopt.models.compression.forward.units import forward_unit_s
+from ddlopt.models.compression.forward.units import counted, forward_unit_s
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import linear, terms_of
 from ddlopt.models.compression.timeline.instance import Option
 from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.units import check_big_m
 
 _MOST_PARTS = 40
 """Places of parts beyond which the pairs of them, 700 and more, take longer than anybody waits."""
@@ -90,8 +91,8 @@ class ForwardOrder:
             if room is None or option.error - least[i] <= room
         ]
         keys = [(i, o, k) for i, o in fits for k in instance.parts]
-        lasts = {(i, o, k): _part_s(menus[i][o], k) / unit for i, o, k in keys}
-        encode = [[option.encode_s / unit for option in menu] for menu in menus]
+        lasts = {(i, o, k): counted(_part_s(menus[i][o], k) / unit) for i, o, k in keys}
+        encode = [[counted(option.encode_s / unit) for option in menu] for menu in menus]
         block.CHOICES = pyo.Set(dimen=3, initialize=keys, doc="(gradient, option, parts)")
         block.PARTS = pyo.Set(dimen=2, initialize=[(i, j) for i in range(count) for j in range(most)])
         pairs = [
@@ -116,6 +117,8 @@ class ForwardOrder:
         end = timeline.gradients[-1].ready_s / unit + sum(
             max(each) + max(key[2] * lasts[key] for key in own) for each, own in zip(encode, of, strict=True)
         )
+        # A time is about a thousand units.
+        check_big_m(end, 1e3, instance.name, "the time of a plan")
 
         @block.Constraint(range(count), doc="a gradient takes one option in one number of parts")
         def one_is_taken(b: Any, i: int) -> Any:

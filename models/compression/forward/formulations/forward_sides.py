@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.sides import best_sides, ordered
-from ddlopt.models.compression.forward.units import forward_unit_s
+from ddlopt.models.compression.forward.units import counted, forward_unit_s
 from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -109,10 +109,10 @@ class ForwardSides:
         block.start = pyo.Var(bounds=(0, None), doc="when the last is sent, in units")
         block.time = pyo.Var(bounds=(0, None), doc="in units")
         option = {(i, o): menus[menu_of[i]][o] for i, o in options}
-        lasts = {key: one.occupation_s / unit for key, one in option.items()}
-        launch = {key: option[key].launch_s / unit for key in cuttable}
-        payload = {key: lasts[key] - launch[key] for key in cuttable}
-        wire = {(m, o): menus[m][o].occupation_s / unit for m in range(len(menus)) for o in offered[m]}
+        lasts = {key: counted(one.occupation_s / unit) for key, one in option.items()}
+        launch = {key: counted(option[key].launch_s / unit) for key in cuttable}
+        payload = {key: counted(lasts[key] - launch[key]) for key in cuttable}
+        wire = {(m, o): counted(menus[m][o].occupation_s / unit) for m in range(len(menus)) for o in offered[m]}
         ready = {i: timeline.gradients[i].ready_s / unit for i in singles}
         tail = {i: instance.tails_s[i] / unit for i in singles}
         behind = dict(pairwise(singles))
@@ -148,11 +148,11 @@ class ForwardSides:
 
         @block.Constraint(singles, doc="encoding adds up")
         def encoding_adds_up(b: Any, i: int) -> Any:
-            own = sum(option[i, o].encode_s / unit * taken(b, i, o) for o in of(i))
+            own = sum(counted(option[i, o].encode_s / unit) * taken(b, i, o) for o in of(i))
             if i not in ahead:
                 return b.encode[i] == own
             there = [(ahead[i], m, o) for m in mine[ahead[i]] for o in offered[m]]
-            between = sum(menus[m][o].encode_s / unit * b.counts[j, m, o] for j, m, o in there)
+            between = sum(counted(menus[m][o].encode_s / unit) * b.counts[j, m, o] for j, m, o in there)
             return b.encode[i] == b.encode[ahead[i]] + between + own
 
         @block.Constraint(singles, doc="what is sent before the last adds up")
@@ -185,8 +185,11 @@ class ForwardSides:
         if timeline.error_budget is not None:
             least = [min(one.error for one in menu) for menu in menus]
             scale = error_unit(timeline)
-            spent = sum((option[key].error - least[menu_of[key[0]]]) / scale * taken(block, *key) for key in options)
-            spent += sum((menus[m][o].error - least[m]) / scale * block.counts[i, m, o] for i, m, o in keys)
+            over = {
+                (m, o): counted((menus[m][o].error - least[m]) / scale) for m in range(len(menus)) for o in offered[m]
+            }
+            spent = sum(over[menu_of[i], o] * taken(block, i, o) for i, o in options)
+            spent += sum(over[m, o] * block.counts[i, m, o] for i, m, o in keys)
             block.error_budget_is_kept = pyo.Constraint(
                 expr=spent <= error_limit(timeline), doc="the error is within its budget"
             )

@@ -11,7 +11,7 @@ from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear, significant
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.units import between, in_units, unit_of
+from ddlopt.models.units import MOST_UNITS, between, in_units, unit_of
 
 _FULL_BUDGET = 1e4
 """What a budget is in its row: an absolute tolerance of a solver is relative to it."""
@@ -49,7 +49,7 @@ class SfbMilp:
 
     Time is measured in units of which an operator takes about a hundred on average (:func:`unit_s`). Then the
     tolerances of solvers, about 1e-7 for each reduced cost, add up to a part of 1e-9 of the objective. What takes more
-    than 1e8 units counts as so many. No selection is left out.
+    than 1e8 units, and four times all all-reduces, counts as so many. No selection is left out.
 
     Ports
     -----
@@ -110,10 +110,21 @@ class SfbMilp:
             terms = [(1.0, b[t, j] if apart else b[t]), (-1.0, x[j]), (1.0, x[producers[t]])]
             return 0, linear(terms), None
 
-        synchronised = in_units(instance.sync_s, unit)
-        saved = in_units(instance.extra_s + instance.duplication_penalty_s, unit) - synchronised
-        paid = in_units(instance.broadcast_s, unit).tolist()
-        terms = [(cost, variable) for cost, variable, eligible in zip(saved.tolist(), x, may, strict=True) if eligible]
+        simple = float(instance.sync_s.sum())
+        synchronised = in_units(instance.sync_s, unit, simple)
+        duplicated = in_units(instance.extra_s + instance.duplication_penalty_s, unit, simple)
+        paid = in_units(instance.broadcast_s, unit, simple).tolist()
+        # A difference would lose what is far less than an all-reduce: those by far the longest have a column.
+        long = [i for i in block.OPERATORS if may[i] and synchronised[i] > MOST_UNITS]
+        block.reduced = pyo.Var(long, bounds=(0, 1), doc="1 - x of operators with a long all-reduce")
+
+        @block.Constraint(long, doc="an operator is duplicated or its gradient is reduced")
+        def one_or_the_other(b: Any, i: int) -> Any:
+            return 1, linear([(1.0, b.reduced[i]), (1.0, x[i])]), 1
+
+        terms = [(synchronised[i], block.reduced[i]) for i in long]
+        synchronised[long] = 0.0
+        terms += [(duplicated[i] - synchronised[i], x[i]) for i in block.OPERATORS if may[i]]
         terms += [
             (paid[t], variable) for t, variable in zip((t for t, _ in edges) if apart else b, b.values(), strict=True)
         ]

@@ -8,13 +8,13 @@ import networkx as nx
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import load_unit_s, longest_s
+from ddlopt.models.deployment.partition.blocks import load_unit_s, longest_s, seconds_in_units
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.latency_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
-from ddlopt.models.units import check_big_m, in_units
+from ddlopt.models.units import check_big_m
 
 _SOME = 1e-6
 """Units that a set takes at least, so that none waits for itself."""
@@ -44,8 +44,8 @@ class LatencyPartition:
     (:func:`~ddlopt.models.deployment.partition.blocks.longest_s`). On a chain of nodes there are no such rows, and the
     relaxation is that of covering a line by intervals.
 
-    What takes more than 1e8 units counts as so many. Sets that take no time count 1e-6 units, so that none waits for
-    itself; ``limit_s`` and the objective allow for that.
+    What takes more than 1e8 units, and four times a simple partition, counts as so many. Sets that take no time count
+    1e-6 units, so that none waits for itself; ``limit_s`` and the objective allow for that.
 
     Sets come from pairs of ideals, so there must not be too many (:func:`~.latency_sets.pieces_of`). Where nodes of
     one colour are several, sets are convex in the graph of colours: then that is the scope.
@@ -126,8 +126,8 @@ class LatencyPartition:
             expr=(None, significant([(1.0, variable) for variable in z]), instance.accelerators),
             doc="no more sets than accelerators",
         )
-        times = np.maximum(_SOME, in_units(pieces.load_s, unit_s)).tolist()
-        own = in_units([node.processor_s or 0.0 for node in nodes], unit_s).tolist()
+        times = np.maximum(_SOME, seconds_in_units(pieces.load_s, instance)).tolist()
+        own = seconds_in_units([node.processor_s or 0.0 for node in nodes], instance)
         edges = [(u, v) for u, users in enumerate(instance.consumers) for v in users]
 
         @block.Constraint(range(len(edges)), doc="a node is done after what it needs")

@@ -16,13 +16,13 @@ from ddlopt.models.deployment.partition.blocks import (
     load_unit_s,
     memory_parts,
     rounded_devices,
+    seconds_in_units,
 )
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.packing import Crowd, crowd_of, packing_rows, rare_first
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN
-from ddlopt.models.units import in_units
 
 _MOST = 8
 """Blocks of an accelerator up to which packing rows count them."""
@@ -72,7 +72,8 @@ class MaxLoadPartition:
     :math:`\sum_{e \le d} x_{ae} \ge \sum_{e \le d} x_{be}`, which leaves no symmetry. There are k + l places, of which
     l (:math:`t_d = 1`) have a processor and the others an accelerator; x has an index more.
 
-    Passes counted apart have a T each, whose sum is minimised. What takes more than 1e8 units counts as so many.
+    Passes counted apart have a T each, whose sum is minimised. What takes more than 1e8 units, and four times a simple
+    partition, counts as so many.
 
     *What a host must not couple to.* With ``merged``, which of the nodes without weight is where. With ``ordered``,
     which of the accelerators has what, if they are not alike to the host. With ``limit_s``, partitions of a larger
@@ -141,7 +142,7 @@ class MaxLoadPartition:
                 return None, significant(terms), FULL_MEMORY
 
         _add_outputs(block, on, blocks, slots)
-        _add_loads(block, on, blocks, slots, load_unit_s(instance), limit_s)
+        _add_loads(block, on, blocks, slots, instance, limit_s)
         if math.isfinite(limit_s):
             _add_packing(block, on, blocks, slots, limit_s)
         if instance.contiguous:
@@ -276,18 +277,18 @@ def _add_outputs(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _
 
 
 def _add_loads(
-    block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _Slots, unit_s: float, limit_s: float
+    block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _Slots, instance: PartitionInstance, limit_s: float
 ) -> None:
     passes = len(blocks.accelerator_s)
-    most = limit_s / unit_s if math.isfinite(limit_s) else None
+    most = limit_s / load_unit_s(instance) if math.isfinite(limit_s) else None
     block.load = pyo.Var(range(passes), bounds=(0, most), doc="largest load, of each pass")
-    transfers = in_units(blocks.transfer_s, unit_s).tolist()
+    transfers = seconds_in_units(blocks.transfer_s, instance)
 
     @block.Constraint(range(passes), block.DEVICES, doc="no load exceeds the largest")
     def loads_are_bounded(b: Any, number: int, d: int) -> Any:
         accelerator = d < slots.accelerators
         own_s = (blocks.accelerator_s if accelerator else blocks.processor_s)[number]
-        may, own = np.isfinite(own_s), in_units(own_s, unit_s).tolist()
+        may, own = np.isfinite(own_s), seconds_in_units(own_s, instance)
         terms = [(1.0, b.load[number]), *((-own[v], on[v][d]) for v in np.flatnonzero(may).tolist())]
         if accelerator:
             own_outputs = np.flatnonzero(blocks.of_pass == number).tolist()

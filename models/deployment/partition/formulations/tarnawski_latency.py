@@ -6,10 +6,17 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, longest_s, memory_parts, rounded_devices
+from ddlopt.models.deployment.partition.blocks import (
+    FULL_MEMORY,
+    load_unit_s,
+    longest_s,
+    memory_parts,
+    rounded_devices,
+    seconds_in_units,
+)
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
-from ddlopt.models.units import check_big_m, in_units
+from ddlopt.models.units import check_big_m
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,8 @@ class Tarnawski2020Latency:
     :math:`s_{d+1} \ge f_d` for slots of one accelerator, and convex slots by :math:`z_{vd} \ge x_{vd}`,
     :math:`z_{vd} \le z_{ud}`, :math:`z_{vd} \le x_{vd} - x_{ud} + 1`. The published H lacks transfers and accelerators,
     which can cut off partitions that are slower than all nodes on processors: an output is sent once, and fetched by
-    every accelerator that needs it. What takes more than 1e8 units counts as so many.
+    every accelerator that needs it. What takes more than 1e8 units, and four times a simple partition, counts as so
+    many.
 
     Ports
     -----
@@ -170,9 +178,9 @@ def _add_times(block: pyo.Block, instance: PartitionInstance, unit_s: float) -> 
     pool = instance.accelerators * instance.subgraphs
     # A latency is about a thousand units.
     big = check_big_m(longest_s(instance) / unit_s, 1e3, instance.name, "the latency of a partition")
-    own = in_units([node.processor_s or 0.0 for node in nodes], unit_s).tolist()
-    there = in_units([node.accelerator_s or 0.0 for node in nodes], unit_s).tolist()
-    moves = in_units([node.transfer_s for node in nodes], unit_s).tolist()
+    own = seconds_in_units([node.processor_s or 0.0 for node in nodes], instance)
+    there = seconds_in_units([node.accelerator_s or 0.0 for node in nodes], instance)
+    moves = seconds_in_units([node.transfer_s for node in nodes], instance)
 
     @block.Constraint(block.NODES, block.SLOTS, doc="a slot starts after what it fetches")
     def slots_start(b: Any, u: int, d: int) -> Any:

@@ -6,10 +6,15 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.partition.blocks import FULL_MEMORY, load_unit_s, memory_parts, rounded_devices
+from ddlopt.models.deployment.partition.blocks import (
+    FULL_MEMORY,
+    load_unit_s,
+    memory_parts,
+    rounded_devices,
+    seconds_in_units,
+)
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
-from ddlopt.models.units import in_units
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,8 @@ class Tarnawski2020MaxLoad:
     the load of an accelerator is :math:`\sum_v p_v x_{vd} + \sum_u c_u (i_{ud} + o_{ud})`. Nodes of one colour have
     equal rows of x. A device is convex, which is less than the order that a contiguous instance asks for, with
     :math:`z_{vd} \ge x_{vd}`, :math:`z_{vd} \le z_{ud}` and :math:`z_{vd} \le x_{vd} - x_{ud} + 1` for forward edges;
-    so such instances are refused here. What takes more than 1e8 units counts as so many.
+    so such instances are refused here. What takes more than 1e8 units, and four times a simple partition, counts as so
+    many.
 
     Ports
     -----
@@ -56,7 +62,7 @@ class Tarnawski2020MaxLoad:
 
     def build(self, block: pyo.Block, instance: PartitionInstance) -> None:
         """Fill ``block``."""
-        nodes, unit_s = instance.nodes, load_unit_s(instance)
+        nodes = instance.nodes
         block.NODES, block.DEVICES = pyo.RangeSet(0, len(nodes) - 1), pyo.RangeSet(0, instance.devices - 1)
         block.ACCELERATORS = pyo.Set(initialize=range(instance.accelerators))
         block.on = pyo.Var(block.NODES, block.DEVICES, domain=pyo.Binary, doc="1 if the node is on the device")
@@ -97,9 +103,9 @@ class Tarnawski2020MaxLoad:
             return 0, significant([(1.0, x[one, d]), (-1.0, x[other, d])]), 0
 
         passes = (False, True) if instance.separate_passes else (None,)
-        own = in_units([node.processor_s or 0.0 for node in nodes], unit_s).tolist()
-        there = in_units([node.accelerator_s or 0.0 for node in nodes], unit_s).tolist()
-        moves = in_units([node.transfer_s for node in nodes], unit_s).tolist()
+        own = seconds_in_units([node.processor_s or 0.0 for node in nodes], instance)
+        there = seconds_in_units([node.accelerator_s or 0.0 for node in nodes], instance)
+        moves = seconds_in_units([node.transfer_s for node in nodes], instance)
         block.load = pyo.Var(range(len(passes)), bounds=(0, None), doc="largest load, of each pass")
 
         @block.Constraint(range(len(passes)), block.DEVICES, doc="no load exceeds the largest")

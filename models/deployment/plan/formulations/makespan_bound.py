@@ -63,8 +63,8 @@ class MakespanBound:
     z. A tensor with several consumers loads links for one of them only.
 
     T is measured in units of :func:`unit_s`, and is at least the bound of
-    :func:`~ddlopt.models.deployment.plan.bounds.plan_bound`. What takes more than 1e8 units counts as so many: no
-    solver tells them apart.
+    :func:`~ddlopt.models.deployment.plan.bounds.plan_bound`. What takes more than 1e8 units, and four times all
+    operators on one device, counts as so many.
 
     Parameters
     ----------

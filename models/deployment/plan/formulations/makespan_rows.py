@@ -48,7 +48,8 @@ class Rows:
     ) -> None:
         self.block, self.figures, self.unit, self.with_pairs = block, figures, unit_s, pairs
         # Of what takes longer than the known plan, even shared by all devices, it matters only that it does.
-        self.largest_units = min(MOST_UNITS, 2 * figures.instance.devices * most_s / unit_s)
+        alone_s = float(figures.whole_s.sum(axis=0).min())
+        self.largest_units = min(max(MOST_UNITS, 4 * alone_s / unit_s), 2 * figures.instance.devices * most_s / unit_s)
         self.whole, self.part, self.least, self.reduced = map(
             self.units, (figures.whole_s, figures.part_s, figures.least_s, figures.reduce_s)
         )
