@@ -31,6 +31,8 @@ LARGEST_COEFFICIENT = 1e12
 """Times the 1e-7 to which solvers hold integrality it is a hundred times what objectives are, in units."""
 MOST_UNITS = 1e8
 """What takes longer may count as that long where this only weakens a row: nothing that has it is near an optimum."""
+LARGEST_OF_EQUATIONS = 1e9
+"""Of what is added up in equations: such a figure is rounded to 1e-7 already, to which solvers are to hold the row."""
 LARGEST_BIG_M = 1e4
 """Times the objective: a binary variable that is off by 1e-6, as solvers have it, then hides a hundredth of it."""
 
@@ -70,23 +72,23 @@ def in_units(figures: Any, unit: float, simple: float = 0.0) -> npt.NDArray[np.f
     return np.minimum(np.asarray(figures, dtype=np.float64) / unit, max(MOST_UNITS, 4 * simple / unit))
 
 
-def check_range(block: pyo.Block, name: str) -> None:
+def check_range(block: pyo.Block, name: str, largest: float = LARGEST_COEFFICIENT) -> None:
     """Refuse rows of a built ``block`` with a coefficient that no tolerance of a solver allows for.
 
     Raises
     ------
     RangeError
-        If one exceeds ``LARGEST_COEFFICIENT``, with the row and the variable.
+        If one exceeds ``largest``, with the row and the variable.
     """
     for row in block.component_data_objects(pyo.Constraint, active=True):
         for part in _linear_parts(row):
             values = part.linear_coefs
-            if values and max(max(values), -min(values)) > LARGEST_COEFFICIENT:
+            if values and max(max(values), -min(values)) > largest:
                 place = max(range(len(values)), key=lambda k: abs(values[k]))
                 raise RangeError(
                     f"'{name}': row '{row.name}' has coefficient {float(values[place]):.3g} at "
                     f"'{part.linear_vars[place].name}', in units of which the objective is a few thousand, more than "
-                    f"{LARGEST_COEFFICIENT:g}: figures of the instance are too far apart for this formulation; use "
+                    f"{largest:g}: figures of the instance are too far apart for this formulation; use "
                     "another method, or leave out what is never chosen"
                 )
 

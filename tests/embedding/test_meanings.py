@@ -4,11 +4,14 @@ import contextlib
 import importlib
 import inspect
 import pkgutil
+import random
 
 import embedding_cases
 import pyomo.environ as pyo
 import pytest
-from feasible_cases import pieces, scheduling, table, topology, tree
+from feasible_cases import forward, lanes, pieces, scheduling, sfb, table, timeline, topology, tree
+from feasible_walks import walked
+from kept_solutions import Model
 from topology_cases import all_to_all
 from volume import for_each, seeds
 
@@ -16,6 +19,10 @@ import ddlopt
 import ddlopt.models
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, unit_s
+from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
+from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
+from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
+from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.scheduling.formulations.configurations import Configurations
 from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
@@ -31,6 +38,12 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 
 KINDS = {kind.__name__: kind for _, kind in embedding_cases.classes("build")}
+KEPT = {
+    "ForwardOrder": (ForwardOrder, forward),
+    "LaneTimeline": (LaneTimeline, lanes),
+    "OverlapTimeline": (OverlapTimeline, timeline),
+    "SfbMilp": (SfbMilp, sfb),
+}
 BETTER = 1.0625
 """Times a bound: what a better one might be, and no more than most instances have room for."""
 
@@ -77,14 +90,30 @@ def _units(formulation, instance):
 
 
 def test_no_unit_is_a_bound(request):
-    families = ("topology", "codesign", "scheduling", "aggregation", "gossip")
-    kinds = [kind for kind in KINDS.values() if kind.__module__.split(".")[2] in families]
-    named = {kind.__name__: kind for kind in kinds if hasattr(kind, "objective_value")}
+    named = {kind.__name__: kind for kind in KINDS.values() if hasattr(kind, "objective_value")}
     cases = {case.kind: case for case in embedding_cases.cases()}
     made = {name: embedding_cases.smallest(cases[kind]) for name, kind in named.items()}
     before = {name: _units(*each) for name, each in made.items()}
     request.getfixturevalue("better_bounds")
     assert {name: _units(*each) for name, each in made.items()} == before
+
+
+@pytest.mark.parametrize("name", ["ForwardOrder", "LaneTimeline", "OverlapTimeline", "SfbMilp"])
+def test_a_solution_has_its_time_in_the_same_units_under_better_bounds(name, request):
+    kind, draw = KEPT[name]
+    drawn, answers = draw(6)
+    solutions = walked(drawn, answers, random.Random(0), 4)
+    assert solutions
+
+    def values():
+        instance = type(drawn).from_data(drawn.model_dump(mode="json"))
+        model = Model(kind(), instance)
+        return [(model.of(each).value, model.formulation.objective_value(instance, 1.0)) for each, _ in solutions]
+
+    before = values()
+    assert any(value is not None for value, _ in before)
+    request.getfixturevalue("better_bounds")
+    assert values() == before
 
 
 def _solved(formulation, instance):

@@ -78,8 +78,8 @@ CASES = {
 """Formulation, drawer and enumeration."""
 BOUNDS_ONLY = {"ForwardSides", "MakespanBound", "DisjunctiveMakespan"}
 """Models of which the optimum may be better than that of the instance."""
-SOLVERS = ("highs", "glpk" if shutil.which("glpsol") else "cbc")
-WORSE = 1e-6
+SOLVERS = ("highs", "cbc" if shutil.which("cbc") else "glpk")
+WORSE = 1e-5
 """Of an optimum, what solvers may be off."""
 
 

@@ -3,9 +3,8 @@
 from ddlopt.models.compression.forward.bounds import priority_timeline
 from ddlopt.models.compression.forward.instance import ForwardInstance
 from ddlopt.models.compression.timeline.choices import choices_of
-from ddlopt.models.compression.timeline.units import excess_room, least_s, most_s, simple_s
+from ddlopt.models.compression.timeline.units import LEAST_TIME, excess_room, least_s, most_s, simple_s
 from ddlopt.models.remembered import remembered
-from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
 from ddlopt.models.units import between, unit_of
 
 
@@ -23,5 +22,5 @@ def forward_unit_s(instance: ForwardInstance) -> float:
 
 
 def counted(units: float) -> float:
-    """Units, or 0 for what is negligible as a coefficient."""
-    return units if units > NEGLIGIBLE_COEFFICIENT else 0.0
+    """Units of time, or 0 for what is negligible as a coefficient."""
+    return units if units > LEAST_TIME else 0.0

@@ -11,6 +11,9 @@ from ddlopt.models.remembered import remembered
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.models.units import between, unit_of
 
+LEAST_TIME = 1e-6
+"""Units of which a time counts as 0: a part of 1e-9 of the whole, while some solvers take it for their tolerance."""
+
 
 @remembered
 def time_unit_s(instance: CompressionInstance | LevelInstance) -> float:

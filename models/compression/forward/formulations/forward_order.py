@@ -16,7 +16,7 @@ from ddlopt.models.compression.timeline.instance import Option
 from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.units import check_big_m
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
 
 _MOST_PARTS = 40
 """Places of parts beyond which the pairs of them, 700 and more, take longer than anybody waits."""
@@ -150,6 +150,7 @@ class ForwardOrder:
             block.error_budget_is_kept = pyo.Constraint(
                 expr=spent <= error_limit(timeline), doc="the error is within its budget"
             )
+        check_range(block, instance.name, LARGEST_OF_EQUATIONS)
         block.objective = pyo.Expression(expr=block.time)
 
     def start(self, block: pyo.Block, instance: ForwardInstance, solution: ForwardPlan) -> None:

@@ -15,7 +15,7 @@ from ddlopt.models.compression.forward.sides import best_sides, ordered
 from ddlopt.models.compression.forward.units import counted, forward_unit_s
 from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 
 _FEW_LABELS = 1000
 """Of an order that is only compared with others."""
@@ -188,6 +188,7 @@ class ForwardSides:
             over = {
                 (m, o): counted((menus[m][o].error - least[m]) / scale) for m in range(len(menus)) for o in offered[m]
             }
+            over = {pair: value if value > NEGLIGIBLE_COEFFICIENT else 0.0 for pair, value in over.items()}
             spent = sum(over[menu_of[i], o] * taken(block, i, o) for i, o in options)
             spent += sum(over[m, o] * block.counts[i, m, o] for i, m, o in keys)
             block.error_budget_is_kept = pyo.Constraint(

@@ -17,8 +17,15 @@ from ddlopt.models.compression.timeline.formulations.overlap_timeline import (
 )
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.lane_messages import LaneMessages, lane_messages_of
-from ddlopt.models.compression.timeline.units import error_limit, error_unit, most_s, time_limit, time_unit_s
-from ddlopt.models.units import check_big_m
+from ddlopt.models.compression.timeline.units import (
+    LEAST_TIME,
+    error_limit,
+    error_unit,
+    most_s,
+    time_limit,
+    time_unit_s,
+)
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
 
 # Messages beyond which the model takes longer than anybody waits.
 _LARGEST = 50_000
@@ -99,6 +106,7 @@ class LaneTimeline:
         block.time = pyo.Var(bounds=(0, None), doc="in units")
         _add_row_of_messages(block, starting, ending)
         _add_times(block, instance, messages, ending)
+        check_range(block, instance.name, LARGEST_OF_EQUATIONS)
         if instance.goal == "error" or instance.error_budget is not None:
             terms = terms_of(messages.excess / error_unit(instance), list(block.sent.values()))
             block.excess = pyo.Expression(expr=linear(*terms), doc="error beyond the least, in units")
@@ -164,7 +172,7 @@ def _add_times(block: pyo.Block, instance: CompressionInstance, messages: LaneMe
 
     def row(figures: Any, numbers: Any, *others: tuple[float, Any]) -> Any:
         """``others`` less what the messages take."""
-        coefficients, variables = terms_of(-figures, [sent[k] for k in numbers])
+        coefficients, variables = terms_of(-figures, [sent[k] for k in numbers], LEAST_TIME)
         return linear([*coefficients, *(c for c, _ in others)], [*variables, *(v for _, v in others)])
 
     @block.Constraint(block.GRADIENTS, doc="encoding adds up")

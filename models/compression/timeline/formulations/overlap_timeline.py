@@ -20,9 +20,10 @@ from ddlopt.models.compression.timeline.candidate_messages import (
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, is_timeline, plan_of, why_no_wire
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
-from ddlopt.models.compression.timeline.units import error_limit, error_unit, time_limit, time_unit_s
+from ddlopt.models.compression.timeline.units import LEAST_TIME, error_limit, error_unit, time_limit, time_unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_range
 
 Rows = list[npt.NDArray[np.int64]]
 """For every gradient the numbers of some messages."""
@@ -138,6 +139,7 @@ class OverlapTimeline:
         block.wait = pyo.Var(block.GRADIENTS, bounds=(0, None), doc="how long the gradient's message waits, in units")
         _add_row_of_messages(block, starting, ending)
         _add_waits(block, timeline, messages, starting, ending)
+        check_range(block, instance.name, LARGEST_OF_EQUATIONS)
         if self._orders(timeline):
             _add_order(block, messages)
         if timeline.goal == "time":
@@ -229,10 +231,10 @@ def _add_waits(
     def waits_are_balanced(b: Any, i: int) -> Any:
         numbers = (*ending[i - 1], *starting[i])
         figures = np.concatenate((occupation[ending[i - 1]], -encoded[starting[i]]))
-        coefficients, variables = terms_of(figures, [sent[k] for k in numbers])
+        coefficients, variables = terms_of(figures, [sent[k] for k in numbers], LEAST_TIME)
         return linear([*coefficients, 1.0, -1.0], [*variables, wait[i - 1], wait[i]]) == 0.0
 
-    coefficients, variables = terms_of(occupation + np.where(messages.first == 0, encoded, 0.0), sent)
+    coefficients, variables = terms_of(occupation + np.where(messages.first == 0, encoded, 0.0), sent, LEAST_TIME)
     block.time = pyo.Expression(expr=linear([*coefficients, 1.0], [*variables, wait[0]]), doc="in units")
 
 
@@ -264,9 +266,11 @@ def by_gradient(places: npt.NDArray[np.int64], count: int) -> Rows:
     return np.split(order, np.searchsorted(places[order], np.arange(1, count)))
 
 
-def terms_of(coefficients: npt.NDArray[np.float64], variables: Sequence[Any]) -> tuple[list[float], list[Any]]:
+def terms_of(
+    coefficients: npt.NDArray[np.float64], variables: Sequence[Any], least: float = NEGLIGIBLE_COEFFICIENT
+) -> tuple[list[float], list[Any]]:
     """Those that are not negligible."""
-    kept = np.flatnonzero(np.abs(coefficients) > NEGLIGIBLE_COEFFICIENT)
+    kept = np.flatnonzero(np.abs(coefficients) > least)
     return coefficients[kept].tolist(), [variables[k] for k in kept.tolist()]
 
 

@@ -12,11 +12,12 @@ from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.figures import PlanFigures
-from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound, unit_s
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows, Terms
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica
 from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
+from ddlopt.models.deployment.plan.units import plan_unit_s
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN, OBJECTIVE_TOL
 from ddlopt.models.units import check_big_m
@@ -93,7 +94,7 @@ class DisjunctiveMakespan(MakespanBound):
         """Fill ``block``."""
         figures = PlanFigures(instance)
         most_s = math.inf if self.every_plan else _known_s(figures) * (1 + OBJECTIVE_TOL)
-        rows = Rows(block, figures, unit_s(instance), self.pairs, plan_bound(instance), most_s)
+        rows = Rows(block, figures, plan_unit_s(instance), self.pairs, plan_bound(instance), most_s)
         rows.build()
         _Schedule(rows, most_s).build()
 

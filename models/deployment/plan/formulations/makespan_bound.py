@@ -11,12 +11,11 @@ from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
-from ddlopt.models.deployment.plan.least_times import whole_times
 from ddlopt.models.deployment.plan.shares import parts
 from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
+from ddlopt.models.deployment.plan.units import plan_unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.units import between, unit_of
 
 # Variables of pairs; without them the model is a relaxation that is far smaller.
 _MOST_PAIRS = 500_000
@@ -62,7 +61,7 @@ class MakespanBound:
     most the largest. D and m are those of a producer that is not duplicated, less their largest value in a layout times
     z. A tensor with several consumers loads links for one of them only.
 
-    T is measured in units of :func:`unit_s`, and is at least the bound of
+    T is measured in units of :func:`~ddlopt.models.deployment.plan.units.plan_unit_s`, and is at least the bound of
     :func:`~ddlopt.models.deployment.plan.bounds.plan_bound`. What takes more than 1e8 units, and four times all
     operators on one device, counts as so many.
 
@@ -78,7 +77,7 @@ class MakespanBound:
     ``duplicated[o, l]``
         z; l is a place in ``PlanFigures(instance).layouts``.
     ``time``
-        T in units of :func:`unit_s`.
+        T in units of :func:`~ddlopt.models.deployment.plan.units.plan_unit_s`.
     ``objective``
         The same, to be minimised.
 
@@ -110,11 +109,11 @@ class MakespanBound:
 
     def objective_value(self, instance: DeploymentInstance, value: float) -> float:
         """Seconds."""
-        return value * unit_s(instance)
+        return value * plan_unit_s(instance)
 
     def build(self, block: pyo.Block, instance: DeploymentInstance) -> None:
         """Fill ``block``."""
-        Rows(block, PlanFigures(instance), unit_s(instance), self.pairs, plan_bound(instance)).build()
+        Rows(block, PlanFigures(instance), plan_unit_s(instance), self.pairs, plan_bound(instance)).build()
 
     def start(self, block: pyo.Block, instance: DeploymentInstance, solution: Deployment) -> None:
         """The decisions of a deployment, and what it duplicates."""
@@ -165,24 +164,6 @@ class MakespanBound:
                 sorted(place for place in duplicated if plans[instance.operators[place].group].mode == "all_reduce")
             ),
         )
-
-
-def unit_s(instance: DeploymentInstance) -> float:
-    """Seconds of the model's unit, of which a step takes about a thousand.
-
-    Between the work of all operators where each is quickest, shared by all devices, and that of all on one device whose
-    memory keeps them, which is a plan. Where both are 0, by what everything takes wherever it is slow, or to be sent.
-    """
-    whole = whole_times(instance)
-    alone = whole.sum(axis=0)
-    resident = sum(operator.resident_bytes for operator in instance.operators)
-    fits = np.array([group.memory_bytes >= resident for group in instance.device_groups])
-    low = float(whole.min(axis=1).sum()) / instance.devices
-    moved = sum(each.size_bytes for each in instance.tensors) + sum(o.gradient_bytes for o in instance.operators)
-    rate = max(group.bandwidth_bytes_per_s for group in instance.device_groups)
-    return unit_of(
-        between(low, float(alone[fits].min(initial=np.inf))), float(alone.max()), moved / rate, instance.latency_s
-    )
 
 
 def _key(instance: DeploymentInstance, plan: GroupPlan) -> tuple[Any, ...]:
