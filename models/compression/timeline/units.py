@@ -50,6 +50,9 @@ def error_unit(instance: CompressionInstance | LevelInstance) -> float:
     quickest = np.where(there, choices.encode_s + choices.occupation_s, np.inf).argmin(axis=1)
     beyond = float(excess[np.arange(len(quickest)), quickest].sum())
     least = float(some[np.isfinite(some)].sum())
+    if timeline.time_budget_s is not None and simple_s(choices, 0.0) <= timeline.time_budget_s:
+        # Nothing has to be compressed.
+        beyond = 0.0
     return unit_of(max(timeline.least_error, between(least, beyond)), largest)
 
 
@@ -70,7 +73,8 @@ def error_limit(instance: CompressionInstance | LevelInstance) -> float:
 def time_limit(instance: CompressionInstance | LevelInstance) -> float:
     """The time budget in units, for its row."""
     assert instance.time_budget_s is not None
-    return instance.time_budget_s / time_unit_s(instance) * (1 + ROUNDING)
+    # A budget that no plan can use up is not written down as what it is: solvers do not like 1e12.
+    return min(instance.time_budget_s, 2 * most_s(instance)) / time_unit_s(instance) * (1 + ROUNDING)
 
 
 def least_s(timeline: CompressionInstance, choices: Choices) -> float:
