@@ -24,6 +24,7 @@ FEWEST = 3
 # Bandwidths are printed with two digits behind the point.
 _DIGITS_OFF = 0.006
 _ROUNDED = 0.05
+"""Of a bandwidth, by which rounded times and sizes that are cut to whole numbers may shift it."""
 _RANK = re.compile(r"\bRank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s*(.*)")
 _HEADER = re.compile(r"\bsize\s+count\s+type\s.*\btime\s+algbw\s+busbw\b.*")
 _RESULT = re.compile(r"(?:^|[^\w.,-])(\d+\s+\d+\s+(?:u?int|char|half|float|double|bf|f8|fp)\w*\s.*)")
