@@ -322,7 +322,8 @@ def _accelerator(name: str) -> str | None:
     """The known accelerator whose name stands there, in whole words; slices of one sustain less than it."""
     words = re.findall(r"[a-z0-9]+", name.lower())
     joined = {"".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
-    found = [known for known in ACCELERATORS if known in joined]
+    joined |= {word.removesuffix("gb") for word in words}  # a100-80 is one of 80GB
+    found = [known for known in ACCELERATORS if joined.issuperset(known.split("-"))]
     return max(found, key=len) if found and "mig" not in words else None
 
 

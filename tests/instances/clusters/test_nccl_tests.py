@@ -201,7 +201,8 @@ def test_what_is_measured_is_confirmed(tmp_path):
     ("gpu", "known"),
     [
         ("NVIDIA A100-SXM4-40GB", "a100"),
-        ("NVIDIA A100 80GB PCIe", "a100"),
+        ("NVIDIA A100 80GB PCIe", "a100-80"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
         ("Tesla V100-SXM2-16GB", "v100"),
         ("Tesla P100-PCIE-16GB", "p100"),
         ("NVIDIA GeForce GTX 1080 Ti", "1080ti"),
