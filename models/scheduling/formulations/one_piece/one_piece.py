@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import InfeasibleError, SolverError
-from ddlopt.models.linear import linear
+from ddlopt.models.linear import linear, significant
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.one_piece.plans import Plan, is_contended, is_finishing, plans, renumbered
 from ddlopt.models.scheduling.formulations.slot_patterns.options import speed
@@ -20,7 +20,7 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
 
 
 @dataclass(frozen=True)
@@ -219,13 +219,16 @@ def _add_capacities(block: pyo.Block, instance: SchedulingInstance, every: Seque
             uses.append((("arc", u, v), times * ring_rate(instance.jobs[one.job])))
             assert instance.network is not None
             limit["arc", u, v] = instance.network.arcs[u, v]
+        if any(amount > limit[key] * (1 + FEASIBILITY_TOL) for key, amount in uses):
+            block.plan[h].setub(0)  # too much by itself
+            continue
         for key, amount in uses:
             for t in range(one.first, one.last) if amount else ():
-                rows[(*key, t)].append((amount / limit[key] if limit[key] else amount, block.plan[h]))
+                rows[(*key, t)].append((amount / limit[key], block.plan[h]))
 
     @block.Constraint(sorted(rows), doc="nothing is used by more than there is; server and resource, or arc, and slot")
     def room_is_kept(b: Any, kind: str, u: int, v: int, t: int) -> Any:
-        return linear(rows[kind, u, v, t]) <= (1.0 if limit[kind, u, v] else 0.0)
+        return significant(rows[kind, u, v, t]) <= 1.0
 
 
 def _add_contention(block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan]) -> dict[int, Terms]:

@@ -154,7 +154,8 @@ def make_plan(instance: SchedulingInstance, achievable_s: float | None, reduced:
 
 def _horizon(instance: SchedulingInstance, jobs: Gangs, achievable_s: float | None, reduced: bool) -> int:
     """Slots after which no job need run."""
-    if not reduced and achievable_s is None:
+    too_long = bool((jobs.arrival + jobs.slots > jobs.last).any())
+    if too_long or (not reduced and achievable_s is None):
         return instance.slots
     if instance.objective == "completion":
         return min(instance.slots, int(jobs.arrival.max() + jobs.slots.sum()))

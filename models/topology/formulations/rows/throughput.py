@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 from scipy.optimize import nnls
 
 from ddlopt.models.errors import InfeasibleError, SolverError
-from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
+from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
@@ -80,6 +80,12 @@ def refuses_faint_traffic(instance: TopologyInstance) -> str | None:
     """Why traffic is too little beside the rest: within a solver's tolerances it would need no links."""
     traffic = instance.traffic_bytes
     carried = float(instance.node_bytes.max()) / instance.degree
+    for k, group in enumerate(instance.allreduce_groups):
+        if group.hop_bytes < NEGLIGIBLE_COEFFICIENT * carried:
+            return (
+                f"allreduce_groups[{k}].gradient_bytes = {group.gradient_bytes:g} is no coefficient beside the "
+                f"{carried:g} bytes that some link must carry; raise it or leave the group out"
+            )
     faint = (traffic > 0) & (traffic < FAINT * carried)
     if not faint.any():
         return None
