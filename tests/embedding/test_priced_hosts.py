@@ -198,11 +198,14 @@ def checked(name, seed):
     drawn = draw(seed)
     if drawn is None or formulation.refuses(drawn[0]) is not None:
         return False
+    known = walked(drawn[0], drawn[1], random.Random(seed), 12)
+    if not known:
+        return False
     host = Host(formulation, drawn[0], priced, seed)
     read = formulation.read(host.block, drawn[0])
     assert ddlopt.check(drawn[0], read).feasible
     assert host.cost(said(drawn[0], read)) <= host.least + 1e-5
-    for solution, _ in walked(drawn[0], drawn[1], random.Random(seed), 12):
+    for solution, _ in known:
         if formulation.scope(drawn[0]) is None:
             assert host.least <= host.cost(said(drawn[0], solution)) + 1e-5, solution.to_json(None)
     return True

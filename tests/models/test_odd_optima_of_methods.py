@@ -45,7 +45,7 @@ from ddlopt.solvers.exact import Exact
 CASES = {
     "GraphAggregation": (GraphAggregation, cases.graph),
     "SingleLayerFlow": (SingleLayerFlow, cases.graph),
-    "RateLevels": (RateLevels, cases.graph),
+    "RateLevels": (RateLevels, lambda seed: cases.graph(6 * seed + 4)),
     "RateMessages": (RateMessages, cases.graph),
     "HotParameters": (HotParameters, cases.hot),
     "CountPlacement": (CountPlacement, cases.registers),

@@ -291,7 +291,8 @@ class _Search:
             return 0
         outcome = self.solve_integer(patterns)
         if outcome is not None and outcome.bound is not None:
-            self.bound = min(self.bound, max(outcome.bound, certified.bound - taken))
+            own = Configurations().objective_value(self.instance, outcome.bound)
+            self.bound = min(self.bound, max(own, certified.bound - taken))
             self.clock.report(self.value, self.bound)
         return sum(map(len, patterns))
 

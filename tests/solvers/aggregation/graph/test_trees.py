@@ -12,7 +12,7 @@ from volume import for_each, slow
 from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.instances.library import load
 from ddlopt.models.aggregation import GraphInstance, evaluate
-from ddlopt.models.aggregation.graph.network import job_network
+from ddlopt.models.aggregation.graph.network import job_network, time_unit_s
 from ddlopt.solvers.aggregation.graph import routers as graph_routers
 from ddlopt.solvers.aggregation.graph.column_generation import trees as graph_trees
 from ddlopt.solvers.aggregation.graph.column_generation.master import Prices
@@ -117,14 +117,16 @@ def test_no_tree_within_the_room_is_cheaper_than_the_dynamic_program_says() -> N
 
 
 def test_what_slots_and_aggregators_cost_is_taken_off_the_bound() -> None:
-    # The optimum with one aggregator is 12 s, of which a time unit has 2.
+    # The optimum with one aggregator is 12 s; prices and bounds here are in 2 s.
     instance = star(goal="utilization", aggregators=1)
     run = graph_trees._Run(instance, Clock(LIMITS, None), LIMITS, 0)
     run._most, run._residuals = [3], [None]
     arcs, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
-    bounds = [run._price(Prices(arcs, none, none, price))[1] for price in (0.0, 1.0, 2.0, 5.0)]
+    part = time_unit_s(instance) / 2
+    bounds = [part * run._price(Prices(arcs, none, none, price / part))[1] for price in (0.0, 1.0, 2.0, 5.0)]
     assert bounds == pytest.approx([5.0, 6.0, 6.0, 3.0])
-    assert run._price(Prices(arcs, none, np.full_like(none, 0.5), 0.0))[1] == pytest.approx(5.0 + 1.0 - 1.5)
+    dear = Prices(arcs, none, np.full_like(none, 0.5 / part), 0.0)
+    assert part * run._price(dear)[1] == pytest.approx(5.0 + 1.0 - 1.5)
 
 
 @pytest.mark.parametrize("goal", ["utilization", "congestion"])
