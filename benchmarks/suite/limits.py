@@ -216,7 +216,6 @@ LARGE = (
     ("deployment/exact", "16 servers", plan_of_transformers(16)),
     ("deployment/exact", "64 servers", plan_of_transformers(64)),
     ("deployment/mcmc", "64 servers", plan_of_transformers(64)),
-    ("deployment/makespan-bound", "64 servers", plan_of_transformers(64)),
     (
         "topology/link-exchange",
         "1000 servers",

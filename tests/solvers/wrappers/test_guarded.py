@@ -12,7 +12,9 @@ import pytest
 from volume import for_each
 
 import ddlopt
+from ddlopt.models.catalogue import family
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
+from ddlopt.solvers import certify
 from ddlopt.solvers.contracts import Limits, TracePoint
 from ddlopt.solvers.external import checked
 from ddlopt.solvers.heuristic import Heuristic
@@ -239,6 +241,20 @@ def test_solve_and_compare_are_guarded(monkeypatch):
     monkeypatch.setenv("DDLOPT_GUARD", "off")
     ddlopt.solve(TINY, Deaf(spy), time_limit=60)
     assert spied == [os.getpid()] * 2
+
+
+def test_a_bound_that_takes_too_long_after_the_limit_is_left_out(monkeypatch):
+    def endless(_):
+        while True:
+            pass
+
+    for limits, bound in ((Limits(), OPTIMUM.bound), (Limits(60.0), OPTIMUM.bound)):
+        assert TopologyFinder().solve(TINY, limits).bound == bound
+    problem = family("topology")
+    monkeypatch.setattr(certify, "family", lambda _: SimpleNamespace(evaluate=problem.evaluate, bound=endless))
+    gate = certify.Gate(TINY, "m", Limits(0.01), runtime_s=1.0)
+    found = gate.certify(certify.MethodOutput(OPTIMUM.solution))
+    assert (found.status, found.objective, found.bound) == ("feasible", OPTIMUM.objective, None)
 
 
 def test_what_the_machine_delays_is_not_the_methods_fault():
