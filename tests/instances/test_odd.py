@@ -76,6 +76,9 @@ NOT_DRAWN = {
     "deployment/partition": {
         "nodes.*.processor_s": "missing",
     },
+    "deployment/pipeline": {
+        "edges.*.user": "zero",
+    },
     "deployment/strategies": {
         "aliases.*": "empty, unequal lists",
         "aliases.*.*": "twins, unequal figures, zero",
