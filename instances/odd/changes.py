@@ -19,6 +19,7 @@ _KEPT = ("family", "problem", "kind", "source", "name")
 _FIELDS, _PLACES = 0.4, 0.5
 """How likely a field is changed, and each of its places then."""
 _UNEQUAL = (1e-3, 0.1, 0.5, 3.0, 10.0, 1e3)
+"""Factors of figures: no further apart than what solvers in double precision take, as their answers are compared."""
 _WHOLE = 0.5
 """How likely, with ties, all times are small whole numbers, so that events of different kinds fall together."""
 _LARGEST_COUNT = 3
