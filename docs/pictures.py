@@ -12,6 +12,7 @@ DRAWN = {
     "scheduling": "scheduling/tiny-deadlines",
     "codesign": "codesign/tiny-factors-n6-d3",
     "compression/sfb": "compression/sfb-vgg16-b4-w2-10g",
+    "topology/collective": "topology/all-gather-dgx-a100-2x8",
     "compression/timeline": "compression/measured-digits-w8-10g",
     "compression/levels": "compression/levels-measured-digits-powersgd",
     "compression/forward": "compression/forward-vgg16-n8x8-25g-plain",

@@ -31,6 +31,13 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     which = family(family_name).solution if solution else family(family_name).instance
     if not which.variants:
         return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}
-    problems: Any = functools.reduce(operator.or_, which.variants.values())
-    adapter = TypeAdapter(Annotated[problems, Field(discriminator="problem")])
-    return {"$schema": DIALECT, **adapter.json_schema(mode="validation")}
+    told = tuple(which.variants.values())
+    problems: Any = functools.reduce(operator.or_, told)
+    if len(told) > 1:
+        problems = Annotated[problems, Field(discriminator="problem")]
+    for path in family(family_name).problems:
+        untold = path.solution if solution else path.instance
+        if untold not in told:
+            # A problem without a field of that name: whatever fits one of them is taken.
+            problems = problems | untold
+    return {"$schema": DIALECT, **TypeAdapter(problems).json_schema(mode="validation")}

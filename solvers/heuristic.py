@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
@@ -121,6 +122,16 @@ class Asked(Clock):
         return 0.0 if self.expired else math.inf
 
 
+def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], str | None]:
+    """A method's own ``refuses``, which is asked about instances of the class that it covers only."""
+
+    @wraps(own)
+    def refuses(self: "CertifiedMethod", instance: Any) -> str | None:
+        return own(self, instance) if isinstance(instance, self.covers) else CertifiedMethod.refuses(self, instance)
+
+    return refuses
+
+
 class CertifiedMethod(ABC):
     """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
@@ -137,6 +148,8 @@ class CertifiedMethod(ABC):
         super().__init_subclass__(**options)
         if uses is not None:
             cls.uses = frozenset(uses)
+        if "refuses" in vars(cls):
+            cls.refuses = _if_covered(vars(cls)["refuses"])  # type: ignore[method-assign]
         match cls.__module__.split("."):
             case ["ddlopt", "solvers", family, _, *_]:
                 cls.family = family

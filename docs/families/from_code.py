@@ -50,9 +50,8 @@ def problems() -> dict[str, tuple[str, str]]:
     """Pages by the problem they are about: ``{"gossip/weights": ("gossip", "weights"), "topology": …}``."""
     found: dict[str, tuple[str, str]] = {}
     for family in ddlopt.families():
-        variants = getattr(family_of(family).instance, "variants", None)
-        found |= {f"{family}/{each}": (family, each) for each in sorted(variants or ())}
-        found |= {} if variants else {family: (family, family)}
+        for path in sorted(problem.path for problem in family_of(family).problems):
+            found[path] = (family, path.rpartition("/")[2])
     return found
 
 
@@ -318,7 +317,7 @@ def methods(family: str, problem: str) -> str:
     lines = ["| method | kind | what it does | source |", "|---|---|---|---|"]
     for entry in page["entries"](family):
         method = entry.make("highs")
-        if problem == family or any(method.refuses(each) is None for each in asked):
+        if len(_smallest(family)) == 1 or any(method.refuses(each) is None for each in asked):
             summary = re.sub(r"^(\w+): ", "", entry.summary)
             cells = (f"`{entry.name}`", entry.kind, summary, page["source"](method))
             lines.append(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |".replace("  ", " "))

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from ddlopt.models.contracts import Instance, Matrix, Part
+from ddlopt.models.topology.family import TopologyProblem
 
 
 class AllReduceGroup(Part):
@@ -61,7 +62,7 @@ class Fabric(Instance):
         return {name: getattr(self, name) for name in Fabric.model_fields if name not in Instance.model_fields}
 
 
-class TopologyInstance(Fabric):
+class TopologyInstance(Fabric, TopologyProblem):
     """One training job whose optical links, rings and routes are to be chosen.
 
     Parameters

@@ -4,7 +4,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ddlopt.models.contracts import Part, Solution
+from ddlopt.models.contracts import Part
+from ddlopt.models.topology.family import TopologyAnswer
 from ddlopt.models.topology.instance import TopologyInstance
 
 Path = tuple[int, ...]
@@ -51,7 +52,7 @@ class Route(Part):
     fractions: tuple[float, ...]
 
 
-class TopologyDesign(Solution):
+class TopologyDesign(TopologyAnswer):
     """Links, rings and routes for a :class:`~ddlopt.models.topology.instance.TopologyInstance`.
 
     Parameters

@@ -19,6 +19,7 @@ from ddlopt.models.topology.symmetry.cayley import Indices, generator_orbits, or
 from ddlopt.models.topology.symmetry.collapse import Collapse
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
+from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Clock
 
 Array = npt.NDArray[np.float64]
@@ -60,7 +61,7 @@ class CirculantEnumeration:
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Why the instance is not covered: its traffic is not symmetric, or it has too many sets; None if it is."""
-        reason = self.formulation.refuses(instance)
+        reason = Exact(self.name, self.family, self.formulation).refuses(instance)
         if reason is not None:
             return reason
         sets = sum(count for *_, count in _kinds(self.formulation.collapsed(instance)))

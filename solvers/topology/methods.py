@@ -3,19 +3,22 @@
 from importlib import import_module
 from math import comb
 
-from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology import CollectiveInstance, TopologyInstance, TopologyProblem
 from ddlopt.models.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation, heuristic
+from ddlopt.solvers.topology.collective import methods as collective
+from ddlopt.solvers.wrappers.by_problem import exact_of
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 FAMILY = ROOM = "topology"
 
 
-def _exact(solver: str) -> Method:
+def best(instance: TopologyInstance, solver: str) -> Method:
+    """What proves most, from link-exchange's design: all rings of groups of at most 7 servers, else generators' rings."""
     short = import_module("ddlopt.solvers.topology.link_exchange.link_exchange").LinkExchange(_SHORT)
-    return WarmStarted("exact", FAMILY, short, lambda instance: _after_short(instance, solver))
+    return WarmStarted("exact", FAMILY, short, lambda asked: _after_short(asked, solver))
 
 
 def _after_short(instance: TopologyInstance, solver: str) -> Method:
@@ -67,9 +70,8 @@ _hop_enumeration = heuristic(ROOM, "hop_enumeration:HopEnumeration")
 _link_exchange = heuristic(ROOM, "link_exchange.link_exchange:LinkExchange")
 
 
-ENTRIES = entries(
+_OF_DESIGN = entries(
     ROOM,
-    ("exact", "exact", "any links and routes, all rings of groups of at most 7 servers, else those from generators: what proves most, from link-exchange's design", _exact),
     ("min-congestion", "exact", "any links and routes, traffic without all-reduce", "models:formulations.min_congestion:MinCongestion"),
     ("rings-and-routes", "exact", "any links and routes, rings from generators; or all rings of groups of at most 7 servers", "models:formulations.rings_and_routes:RingsAndRoutes"),
     ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
@@ -86,6 +88,7 @@ ENTRIES = entries(
     ("ideal-switch", "reference", "a non-blocking switch of bandwidth d·B", "references:IdealSwitch"),
     ("fat-tree", "reference", "a fat-tree of similar cost", "references:FatTree"),
 )  # fmt: skip
+ENTRIES = (exact_of(FAMILY), *_OF_DESIGN, *collective.ENTRIES)
 
 _SHORT = 0.3
 """Effort of the first search, which ends by itself within a few seconds."""
@@ -98,6 +101,9 @@ _EXACT_SERVERS = 16
 """Beyond so many servers the general models hardly move their bound within hours."""
 
 
-def default_method(instance: TopologyInstance) -> str:
+def default_method(instance: TopologyProblem) -> str:
     """The best exact method for the instance's size; a heuristic with a certified gap where none is within reach."""
+    if isinstance(instance, CollectiveInstance):
+        return "exact"
+    assert isinstance(instance, TopologyInstance)
     return "exact" if instance.servers <= _EXACT_SERVERS else "link-exchange"

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
@@ -29,8 +29,8 @@ class _Switched(ABC):
         """Bandwidth of a port relative to all d links of a server: 1 is d times the link bandwidth."""
 
     def refuses(self, instance: TopologyInstance) -> str | None:
-        """Every instance has this figure."""
-        return None
+        """Every instance of topology design has this figure."""
+        return None if isinstance(instance, TopologyInstance) else f"it has no servers to join: it is a {instance.kind}"
 
     def solve(
         self,
@@ -41,6 +41,9 @@ class _Switched(ABC):
         start: Any = None,
     ) -> Result:
         """The iteration time, with status ``reference`` and no solution."""
+        reason = self.refuses(instance)
+        if reason is not None:
+            raise NotApplicableError(f"{self.name} does not cover '{instance.name}': {reason}")
         began = time.perf_counter()
         bytes_per_link = float(instance.node_bytes.max()) / (instance.degree * self.links_per_port)
         gate = Gate(instance, self.name, limits, seed, time.perf_counter() - began)

@@ -25,6 +25,7 @@ from exchange_cases import walk
 from forward_brute_force import tiny as tiny_forward
 from gang_brute_force import random_gangs
 from lane_brute_force import bucketings, random_lane_case
+from networks_drawn import drawn as drawn_network
 from scheduling_brute_force import Doing, _actions, _after, _may, _schedule
 from scheduling_brute_force import random_instance as random_jobs
 from slots_cases import delivered, overlapped, slots_instance, staying
@@ -339,6 +340,12 @@ def circulant(seed):
         weights = tuple(round(draw.uniform(0, 0.25), 3) for _ in chosen) if goal == "averaging" else ()
         found.append(CirculantGraph(instance=instance.name, generators=chosen, weights=weights))
     return instance, found
+
+
+def all_to_all(seed):
+    """A small network, and what methods send over it."""
+    instance = drawn_network(seed, "all-to-all")
+    return None if instance is None else (instance, list(answers_of(instance, ("tree-columns",), (0,))))
 
 
 def exchange(seed):

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.instances.generators import by_kind
 from ddlopt.instances.generators.topology import traffic
 from ddlopt.instances.options import refuse_unknown
 from ddlopt.instances.workloads import JOBS, topoopt_job
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.sizes import require_memory
-from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology import TopologyInstance, TopologyProblem
 
 
 def _job(job: str, servers: int, degree: int, rng: np.random.Generator) -> traffic.Fields:
@@ -29,7 +30,10 @@ _KINDS: dict[str, Callable[..., traffic.Fields]] = {
     **{job: partial(_job, job) for job in JOBS},
 }
 
-KINDS = tuple(_KINDS)
+_ROOMS = {"collective": "topology.collective.collective"}
+"""Kinds of other problems: module in the folder of generators, and function."""
+
+KINDS = (*_KINDS, *_ROOMS)
 """What :func:`generate` can make."""
 
 _SEEDED = ("random", "permutation", "hybrid")
@@ -39,31 +43,36 @@ _COMMON = set(TopologyInstance.model_fields) - {"family", *_SIZES, "traffic_byte
 
 def generate(
     kind: str, seed: int = 0, *, servers: int | None = None, degree: int | None = None, **options: Any
-) -> TopologyInstance:
+) -> TopologyProblem:
     """Make a topology instance; see :func:`ddlopt.instances.generators.generate`.
 
     Parameters
     ----------
     kind : str
         One of :data:`KINDS`: ``all-to-all``, ``random``, ``ring``, ``permutation``, ``hybrid`` (all-reduce groups and
-        traffic), or a training job of TopoOpt's evaluation (``dlrm``, ``bert``, …).
+        traffic), or a training job of TopoOpt's evaluation (``dlrm``, ``bert``, …); or ``collective``, on given links.
     seed : int
     servers, degree : int
-        Both are needed.
+        Both are needed, but for a collective.
     **options
         Fields of :class:`~ddlopt.models.topology.instance.TopologyInstance` (``name``, ``optics``,
         ``link_bandwidth_bytes_per_s``, ``compute_s`` …) and what the kind takes besides (:func:`options_of`). Links are
         1 byte/s unless the kind or an option says otherwise.
     """
+    if kind in _ROOMS:
+        given = {"servers": servers, "degree": degree}
+        chosen = options | {key: value for key, value in given.items() if value is not None}
+        made: TopologyProblem = by_kind.made(_ROOMS, kind, seed, chosen)
+        return made
     _refuse_odd_sizes(kind, servers=servers, degree=degree)
     assert servers is not None
     assert degree is not None
     own = _own_options(kind, options)
     fields = _KINDS[kind](servers, degree, np.random.default_rng(seed), **own)
-    given = "".join(f", {key} {value}" for key, value in (options_of(kind) | own).items() if value is not None)
+    told = "".join(f", {key} {value}" for key, value in (options_of(kind) | own).items() if value is not None)
     data = {
         "name": _name(kind, servers, degree, seed, options.get("optics", "one_way")),
-        "source": f"generated: kind {kind}, servers {servers}, degree {degree}, seed {seed}{given}",
+        "source": f"generated: kind {kind}, servers {servers}, degree {degree}, seed {seed}{told}",
         "servers": servers,
         "degree": degree,
         "link_bandwidth_bytes_per_s": 1.0,
@@ -74,6 +83,8 @@ def generate(
 
 def options_of(kind: str) -> dict[str, Any]:
     """What a kind takes besides the fields of an instance, with defaults."""
+    if kind in _ROOMS:
+        return by_kind.options_of(_ROOMS, kind)
     parameters = inspect.signature(_KINDS[kind]).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression.sfb.instance import SfbInstance
-from ddlopt.models.compression.sfb.max_flow import FlowNetwork
+from ddlopt.models.max_flow import FlowNetwork
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

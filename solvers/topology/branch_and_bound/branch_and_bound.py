@@ -66,6 +66,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
 
     proves_infeasible: ClassVar[bool] = True
 
+    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.branch_and_bound.tree",
         "ddlopt.models.topology.symmetry.canonical_kernel",

@@ -39,7 +39,7 @@ class MetricCuts:
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """What :class:`MinCongestion` does not cover."""
-        return MinCongestion().refuses(instance)
+        return Exact(self.name, self.family, MinCongestion()).refuses(instance)
 
     def uses_for(self, instance: TopologyInstance) -> frozenset[str] | None:
         """A start, and what the solver can be told."""

@@ -14,8 +14,8 @@ from ddlopt.models.compression import Operator, SfbInstance, SfbSelection, Tenso
 from ddlopt.models.compression.sfb import cut_network
 from ddlopt.models.compression.sfb.cut_network import CutNetwork, minimum_cut
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
-from ddlopt.models.compression.sfb.max_flow import LARGEST_TOTAL, FlowNetwork
 from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.max_flow import LARGEST_TOTAL, FlowNetwork
 from ddlopt.solvers.compression.sfb.min_cut import MinCut
 from ddlopt.solvers.compression.sfb.sfb_lp import SfbLp
 from ddlopt.solvers.contracts import Limits, Status

@@ -1,0 +1,228 @@
+"""Collectives on boxes of accelerators and on graphs of any size: kind ``collective``."""
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import pairwise, product
+from typing import Literal, get_args
+
+import networkx as nx
+import numpy as np
+
+from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.models.errors import OptionError
+from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance, Link
+
+_GB = 1e9
+_BOXES = {
+    # bytes per second of an accelerator to the switch of its box, and to the network
+    "dgx-a100": (300 * _GB, 25 * _GB),
+    "dgx-h100": (450 * _GB, 50 * _GB),
+}
+_MI250 = (
+    "0-1:200 0-4:100 0-8:50 1-5:50 1-9:50 1-10:50 2-3:200 2-6:50 2-9:50 2-10:50 3-7:100 3-11:50 4-5:200 4-6:50 5-6:50 "
+    "5-7:50 6-7:200 8-9:200 8-12:100 9-13:50 10-11:200 10-14:50 11-15:100 12-13:200 12-14:50 13-14:50 13-15:50 "
+    "14-15:200"
+)
+"""Links of a box of sixteen MI250 dies, GB/s in each direction: as in liangyuRain/ForestColl, topologies.py."""
+
+Network = Literal[
+    "dgx-a100", "dgx-h100", "rails", "mi250", "ring", "two-way-ring", "path", "star", "complete", "hypercube", "torus",
+    "circulant", "kautz", "de-bruijn", "random", "unequal",
+]  # fmt: skip
+Arcs = dict[tuple[int, int], float]
+
+
+def collective(
+    rng: np.random.Generator,
+    network: str = "dgx-a100",
+    collective: str = "all-gather",
+    gigabytes: float = 1.0,
+    root: int | None = None,
+    boxes: int = 1,
+    accelerators: int = 8,
+    dimensions: str = "4x4",
+    degree: int = 2,
+    offsets: str = "1,3",
+    gigabytes_per_s: float = 1.0,
+) -> CollectiveInstance:
+    """One collective on a network.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Of ``random`` and ``unequal``.
+    network : str
+        Boxes: ``dgx-a100``, ``dgx-h100`` (eight accelerators on a switch, and a link of each to one switch of the
+        network), ``rails`` (the same with eight switches between boxes, one for the accelerators of each place),
+        ``mi250`` (a box of sixteen without switches). Graphs: ``ring``, ``circulant``, ``kautz``, ``de-bruijn`` and
+        ``random`` have links in one direction, ``unequal`` has random bandwidths of 1 to 4 on a random graph, the
+        others have the same in both.
+    collective : str
+        all-gather, reduce-scatter, all-reduce, broadcast, all-to-all.
+    gigabytes : float
+        M, in 10^9 bytes.
+    root : int, optional
+        Of a broadcast: 0.
+    boxes : int
+    accelerators : int
+        Of a graph whose size nothing else says.
+    dimensions : str
+        Of a torus: ``4x4x4``.
+    degree : int
+        Links out of each accelerator: of ``kautz`` and ``de-bruijn`` (words over ``degree`` letters, one more for
+        Kautz; as many accelerators as there are words of the shortest length that gives ``accelerators``), ``random``,
+        ``unequal``.
+    offsets : str
+        Of a circulant: accelerator v has links to v plus each.
+    gigabytes_per_s : float
+        Of each link of a graph, in each direction.
+    """
+    one_of("network", network, get_args(Network))
+    one_of("collective", collective, get_args(Collective))
+    positive("gigabytes", gigabytes)
+    positive("gigabytes_per_s", gigabytes_per_s)
+    at_least("boxes", boxes, 1)
+    at_least("accelerators", accelerators, 2)
+    if max(boxes * 8, accelerators) > LARGEST:
+        raise OptionError(f"there would be more than {LARGEST} accelerators")
+    if network in _BOXES or network == "rails":
+        count, switches, arcs = _boxes(network, boxes)
+        name = f"{network}-{boxes}x8"
+    elif network == "mi250":
+        count, switches, arcs = 16, 0, _mi250()
+        name = "mi250-1x16"
+    else:
+        count, links, name = _graph(network, accelerators, dimensions, degree, offsets, rng)
+        switches, arcs = 0, {arc: each * gigabytes_per_s * _GB for arc, each in links.items()}
+    return CollectiveInstance(
+        name=f"{collective}-{name}",
+        source=_SOURCES.get(network, ""),
+        accelerators=count,
+        switches=switches,
+        links=tuple(Link(source=i, target=j, bytes_per_s=each) for (i, j), each in sorted(arcs.items())),
+        collective=collective,  # type: ignore[arg-type]
+        collective_bytes=gigabytes * _GB,
+        root=(root or 0) if collective == "broadcast" else root,
+    )
+
+
+_SOURCES = {
+    "dgx-a100": "NVLink of 300 GB/s and a network card of 25 GB/s an accelerator, in each direction (data sheets)",
+    "dgx-h100": "NVLink of 450 GB/s and a network card of 50 GB/s an accelerator, in each direction (data sheets)",
+    "rails": "NVLink of 450 GB/s and a network card of 50 GB/s an accelerator, in each direction (data sheets)",
+    "mi250": "bandwidths as in liangyuRain/ForestColl, topologies.py",
+}
+
+
+def _boxes(network: str, boxes: int) -> tuple[int, int, Arcs]:
+    inner, outer = _BOXES.get(network, _BOXES["dgx-h100"])
+    count = 8 * boxes
+    arcs: Arcs = {}
+    for node in range(count):
+        ends = [(count + node // 8, inner)]
+        if boxes > 1:
+            ends.append((count + boxes + (node % 8 if network == "rails" else 0), outer))
+        for switch, each in ends:
+            arcs[node, switch] = arcs[switch, node] = each
+    between = 0 if boxes == 1 else 8 if network == "rails" else 1
+    return count, boxes + between, arcs
+
+
+def _mi250() -> Arcs:
+    arcs: Arcs = {}
+    for link in _MI250.split():
+        ends, _, each = link.partition(":")
+        i, _, j = ends.partition("-")
+        arcs[int(i), int(j)] = arcs[int(j), int(i)] = float(each) * _GB
+    return arcs
+
+
+def _graph(
+    network: str, count: int, dimensions: str, degree: int, offsets: str, rng: np.random.Generator
+) -> tuple[int, Arcs, str]:
+    """Accelerators, relative bandwidths and a name."""
+    if network in ("random", "unequal"):
+        arcs = _random(count, degree, rng)
+        if network == "unequal":
+            arcs = {arc: float(rng.integers(1, 5)) for arc in arcs}
+        return count, arcs, f"{network}-n{count}-d{degree}"
+    if network == "torus":
+        sizes = _numbers("dimensions", dimensions, "x", 1)
+        return math.prod(sizes), _both(_torus(sizes)), f"torus-{dimensions}"
+    if network == "circulant":
+        steps = _numbers("offsets", offsets, ",", 1)
+        name = f"circulant-{count}-{'-'.join(map(str, steps))}"
+        return count, {(v, (v + s) % count): 1.0 for v in range(count) for s in steps if s % count}, name
+    if network in ("kautz", "de-bruijn"):
+        words = _words(network, count, degree)
+        numbers = {word: place for place, word in enumerate(words)}
+        arcs = {
+            (numbers[word], numbers[(*word[1:], letter)]): 1.0
+            for word in words
+            for letter in range(degree + 1)
+            if (*word[1:], letter) in numbers and (*word[1:], letter) != word
+        }
+        return len(words), arcs, f"{network}-{degree}-{len(words[0])}"
+    arcs_of: dict[str, Callable[[], Arcs]] = {
+        "ring": lambda: {(v, (v + 1) % count): 1.0 for v in range(count)},
+        "two-way-ring": lambda: _both((v, (v + 1) % count) for v in range(count)),
+        "path": lambda: _both((v, v + 1) for v in range(count - 1)),
+        "star": lambda: _both((0, v) for v in range(1, count)),
+        "complete": lambda: {(i, j): 1.0 for i in range(count) for j in range(count) if i != j},
+        "hypercube": lambda: _both((v, v ^ (1 << k)) for v in range(count) for k in range(count.bit_length() - 1)),
+    }
+    if network == "hypercube" and count & (count - 1):
+        raise OptionError(f"accelerators is {count}; a hypercube has a power of two")
+    return count, arcs_of[network](), f"{network}-{count}"
+
+
+def _both(edges: Iterable[tuple[int, int]]) -> Arcs:
+    return {arc: 1.0 for i, j in edges if i != j for arc in ((i, j), (j, i))}
+
+
+def _numbers(option: str, text: str, mark: str, least: int) -> list[int]:
+    parts = text.split(mark)
+    if not all(part.isdecimal() and len(part) < 6 and int(part) >= least for part in parts):
+        raise OptionError(f"{option} is {text!r}; expected whole numbers of at least {least}, joined by '{mark}'")
+    if math.prod(map(int, parts)) > LARGEST and option == "dimensions":
+        raise OptionError(f"{option} is {text!r}: more than {LARGEST} accelerators")
+    return [int(part) for part in parts]
+
+
+def _torus(sizes: list[int]) -> Iterable[tuple[int, int]]:
+    places = {place: number for number, place in enumerate(product(*map(range, sizes)))}
+    for place, number in places.items():
+        for axis, size in enumerate(sizes):
+            yield number, places[(*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])]
+
+
+def _words(network: str, count: int, degree: int) -> list[tuple[int, ...]]:
+    """All words of the length that first gives so many; in Kautz graphs no letter stands twice in a row."""
+    at_least("degree", degree, 2)
+    letters, length = (degree + 1, 1) if network == "kautz" else (degree, 1)
+    while (letters * degree ** (length - 1) if network == "kautz" else degree**length) < count:
+        length += 1
+    words = product(range(letters), repeat=length)
+    return [each for each in words if network == "de-bruijn" or all(a != b for a, b in pairwise(each))]
+
+
+def _random(count: int, degree: int, rng: np.random.Generator) -> Arcs:
+    """As many permutations as links, drawn until each node has that many other neighbours and reaches all."""
+    if not 1 <= degree < count:
+        raise OptionError(f"degree is {degree}; expected 1..{count - 1} with {count} accelerators")
+    for _ in range(10_000):
+        arcs: set[tuple[int, int]] = set()
+        for _ in range(degree):
+            free = None
+            for _ in range(1000):
+                order = rng.permutation(count)
+                drawn = [(int(order[k]), int(order[(k + 1) % count])) for k in range(count)]
+                if not arcs.intersection(drawn):
+                    free = drawn
+                    break
+            if free is None:
+                break
+            arcs.update(free)
+        if len(arcs) == count * degree and nx.is_strongly_connected(nx.DiGraph(list(arcs))):
+            return dict.fromkeys(sorted(arcs), 1.0)
+    raise OptionError(f"no random graph with {count} accelerators and degree {degree} was found; use fewer links")

@@ -1,0 +1,113 @@
+"""Times below which no plan for a collective is, from cuts and from how far bytes have to go."""
+
+from collections import deque
+from fractions import Fraction
+from functools import partial
+
+import networkx as nx
+
+from ddlopt.models.remembered import remembered
+from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.topology.collective.cuts import (
+    Cut,
+    broadcast_cut,
+    capacities,
+    narrowest_cut,
+    out_of,
+    worst_gather_cut,
+    worst_scatter_cut,
+)
+from ddlopt.models.topology.collective.instance import CollectiveInstance
+
+_BANDWIDTHS = 16
+"""Largest ones that are tried as what joins parts; networks have a few kinds of links."""
+
+
+def collective_bound(instance: CollectiveInstance) -> float:
+    """:func:`exact_collective_bound`, rounded down."""
+    return float(exact_collective_bound(instance)) * (1 - ROUNDING)
+
+
+@remembered
+def exact_collective_bound(instance: CollectiveInstance) -> Fraction:
+    r"""Seconds below which no plan is.
+
+    * all-gather, reduce-scatter: the worst cut (:mod:`~ddlopt.models.topology.collective.cuts`), which trees attain
+      wherever as much leads into each switch as out of it;
+    * broadcast: M over the narrowest cut between the root and an accelerator, which trees attain likewise (Edmonds);
+    * all-reduce: all M bytes have to leave each set that has accelerators inside and outside, as part of sums or as
+      sums. And of b parts with accelerators all but one send each byte's sum out and get it back: it leaves parts
+      2 (b - 1) times, and enters them as often. Parts are single accelerators, and what fast links join;
+    * all-to-all: of each such set with k accelerators, k (N - k) M / N bytes leave, for the sets found for all-gather
+      and reduce-scatter and these parts; and bytes times links on shortest paths, over all bandwidth.
+    """
+    size, count = Fraction(instance.collective_bytes), instance.accelerators
+    if instance.collective == "all-gather":
+        return size / count * worst_gather_cut(instance).value
+    if instance.collective == "reduce-scatter":
+        return size / count * worst_scatter_cut(instance).value
+    if instance.collective == "broadcast":
+        return size / broadcast_cut(instance).value
+    if instance.collective == "all-reduce":
+        return size * max(1 / narrowest_cut(instance).value, *map(partial(_passed, instance), parts(instance)))
+    return size / count * max(_least_sent(instance), _bytes_times_links(instance))
+
+
+def parts(instance: CollectiveInstance) -> list[list[frozenset[int]]]:
+    """Single accelerators, and the nodes that links of at least some bandwidth join, for a few bandwidths.
+
+    Of each such partition the parts with accelerators, two or more.
+    """
+    found = [[frozenset({node}) for node in range(instance.accelerators)]]
+    for least in sorted(set(instance.bandwidth.values()), reverse=True)[:_BANDWIDTHS]:
+        graph = nx.Graph()
+        graph.add_nodes_from(range(instance.nodes))
+        graph.add_edges_from(link for link, each in instance.bandwidth.items() if each >= least)
+        with_some = [frozenset(part) for part in nx.connected_components(graph) if min(part) < instance.accelerators]
+        if len(with_some) > 1:
+            found.append(with_some)
+    return found
+
+
+def _passed(instance: CollectiveInstance, parts: list[frozenset[int]]) -> Fraction:
+    """How often an all-reduce has to leave parts, or enter them, over bytes per second out of them, or into them."""
+    place = {node: number for number, part in enumerate(parts) for node in part}
+    between = {link: each for link, each in capacities(instance).items() if place.get(link[0]) != place.get(link[1])}
+    out = sum((each for (i, _), each in between.items() if i in place), Fraction(0))
+    into = sum((each for (_, j), each in between.items() if j in place), Fraction(0))
+    return 2 * (len(parts) - 1) / min(out, into)
+
+
+def _least_sent(instance: CollectiveInstance) -> Fraction:
+    """The largest of pairs that a set separates over its bytes per second, over a few sets."""
+    network, everything = capacities(instance), frozenset(range(instance.nodes))
+    cuts: list[Cut] = [worst_gather_cut(instance), worst_scatter_cut(instance)]
+    sides = {side for cut in cuts for side in (cut.side, everything - cut.side)}
+    joined = {part for each in parts(instance) for part in each}
+    sides |= joined | {everything - part for part in joined}
+    best = Fraction(0)
+    for side in sides:
+        inside = sum(node < instance.accelerators for node in side)
+        out = out_of(side, network)
+        if inside * (instance.accelerators - inside) and out:
+            best = max(best, inside * (instance.accelerators - inside) / out)
+    return best
+
+
+def _bytes_times_links(instance: CollectiveInstance) -> Fraction:
+    """Links on shortest paths between all pairs, over all bandwidth."""
+    hops = sum(_hops(instance, source) for source in range(instance.accelerators))
+    return hops / sum(capacities(instance).values(), Fraction(0))
+
+
+def _hops(instance: CollectiveInstance, source: int) -> int:
+    """Links on shortest paths from one accelerator to all others, together."""
+    far, waiting, total = {source: 0}, deque([source]), 0
+    while waiting:
+        node = waiting.popleft()
+        total += far[node] if node < instance.accelerators else 0
+        for other in instance.heads.get(node, ()):
+            if other not in far:
+                far[other] = far[node] + 1
+                waiting.append(other)
+    return total

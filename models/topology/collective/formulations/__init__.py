@@ -1,0 +1,1 @@
+"""Collectives as linear programs, to be embedded."""

@@ -1,0 +1,198 @@
+"""One collective on a network that is given."""
+
+from collections import defaultdict
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from ddlopt.models.contracts import Part
+from ddlopt.models.topology.family import TopologyAnswer, TopologyProblem
+
+Collective = Literal["all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all"]
+LARGEST = 20_000
+"""Accelerators, and switches, beyond which a number is taken for a mistake."""
+
+Node = Annotated[int, Field(ge=0)]
+Path = Annotated[tuple[Node, ...], Field(min_length=2)]
+"""Nodes of a path one after the other; between the first and the last they only forward."""
+
+
+class Link(Part):
+    """One direction of a link.
+
+    Parameters
+    ----------
+    source, target : int
+    bytes_per_s : float
+        Of everything that goes over the link together.
+    """
+
+    source: Node
+    target: Node
+    bytes_per_s: float = Field(gt=0)
+
+
+class CollectiveInstance(TopologyProblem):
+    r"""Trees, rings or flows for one collective of M bytes on a network with N accelerators.
+
+    Nodes 0 .. N - 1 are accelerators, those from N on are switches, which only forward. What each plan has to do:
+
+    =================  ================================================================================================
+    ``all-gather``     Each accelerator has M / N bytes, and all get all M.
+    ``reduce-scatter`` Each accelerator has M bytes, and gets its M / N of their sum.
+    ``all-reduce``     Each accelerator has M bytes, and all get their sum.
+    ``broadcast``      The root has M bytes, and all get them.
+    ``all-to-all``     Each accelerator has M bytes, M / N for each accelerator (itself included).
+    =================  ================================================================================================
+
+    Links carry bytes all the time, and the objective is how long the busiest one does: the time at full bandwidth, to
+    which large collectives come near. Latency is not modelled.
+
+    Parameters
+    ----------
+    accelerators, switches : int
+    links : tuple of Link
+        Each direction by itself, each pair of nodes at most once.
+    collective : {"all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all"}
+    collective_bytes : float
+        M.
+    root : int, optional
+        Of a broadcast.
+
+    References
+    ----------
+    L. Zhao et al., "ForestColl: Throughput-optimal collective communications on heterogeneous network fabrics", arXiv
+    2402.06787, for all-gather and reduce-scatter.
+    """
+
+    kind: ClassVar[str] = "collective"
+
+    problem: Literal["collective"] = "collective"
+    accelerators: int = Field(ge=2, le=LARGEST)
+    switches: int = Field(default=0, ge=0, le=LARGEST)
+    links: tuple[Link, ...] = Field(min_length=1)
+    collective: Collective = "all-gather"
+    collective_bytes: float = Field(gt=0)
+    root: int | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        seen: dict[tuple[int, int], int] = {}
+        for place, link in enumerate(self.links):
+            for end, node in (("source", link.source), ("target", link.target)):
+                if node >= self.nodes:
+                    raise ValueError(
+                        f"links[{place}].{end} is {node}, but there are {self.nodes} nodes (0..{self.nodes - 1}): "
+                        f"{self.accelerators} accelerators and {self.switches} switches"
+                    )
+            pair = (link.source, link.target)
+            if link.source == link.target:
+                raise ValueError(f"links[{place}] joins node {link.source} to itself; remove it")
+            if seen.setdefault(pair, place) != place:
+                raise ValueError(
+                    f"links[{place}] is from {pair[0]} to {pair[1]}, as links[{seen[pair]}] is; give their sum once"
+                )
+        self._check_root()
+        self._check_reach()
+        return self
+
+    def _check_root(self) -> None:
+        if self.collective == "broadcast":
+            if self.root is None or not 0 <= self.root < self.accelerators:
+                raise ValueError(
+                    f"root is {self.root}; a broadcast starts at one of the {self.accelerators} accelerators "
+                    f"(0..{self.accelerators - 1})"
+                )
+        elif self.root is not None:
+            raise ValueError(f"root is {self.root}, but an {self.collective} has no root; remove it")
+
+    def _check_reach(self) -> None:
+        """Each accelerator is reached from accelerator 0 (or the root), and reaches it unless bytes only go out."""
+        first = self.root or 0
+        for ends, says in ((self.heads, "cannot be reached from"), (self.tails, "does not reach")):
+            found = reached(ends, first)
+            missing = next((node for node in range(self.accelerators) if node not in found), None)
+            if missing is not None:
+                raise ValueError(f"accelerator {missing} {says} accelerator {first}; {self.collective} needs a path")
+            if self.collective == "broadcast":
+                return
+
+    @property
+    def size(self) -> int:
+        """Number of accelerators."""
+        return self.accelerators
+
+    @property
+    def nodes(self) -> int:
+        """Accelerators and switches."""
+        return self.accelerators + self.switches
+
+    @cached_property
+    def bandwidth(self) -> dict[tuple[int, int], float]:
+        """Bytes per second of each pair of nodes with a link."""
+        return {(link.source, link.target): link.bytes_per_s for link in self.links}
+
+    @cached_property
+    def heads(self) -> dict[int, list[int]]:
+        """The nodes at the other ends of the links out of each node."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for source, target in self.bandwidth:
+            found[source].append(target)
+        return found
+
+    @cached_property
+    def tails(self) -> dict[int, list[int]]:
+        """The nodes at the other ends of the links into each node."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for source, target in self.bandwidth:
+            found[target].append(source)
+        return found
+
+
+class Tree(Part):
+    """What happens to a share of the bytes.
+
+    Parameters
+    ----------
+    share : str
+        Of all M bytes: a fraction like ``"3/16"``.
+    root : int
+        The accelerator that has these bytes first (all-gather, broadcast, all-to-all), or their sum (the others).
+    gather : tuple of paths
+        From an accelerator to the next one towards the root, which adds up; the last one of each path is nearer to the
+        root. One path for every other accelerator, in reduce-scatter and all-reduce.
+    spread : tuple of paths
+        From an accelerator that has the bytes to one that gets them. One for every other accelerator, in all-gather,
+        broadcast and all-reduce; a single one, to where these bytes are to be, in all-to-all.
+    """
+
+    share: str = Field(pattern=r"^[0-9]{1,300}(/[1-9][0-9]{0,299})?$")
+    root: Node
+    gather: tuple[Path, ...] = ()
+    spread: tuple[Path, ...] = ()
+
+
+class CollectivePlan(TopologyAnswer):
+    """Trees, all at the same time.
+
+    Parameters
+    ----------
+    trees : tuple of Tree
+    """
+
+    kind: ClassVar[str] = "collective plan"
+
+    problem: Literal["collective"] = "collective"
+    trees: tuple[Tree, ...] = Field(min_length=1)
+
+
+def reached(heads: dict[int, list[int]], first: int) -> set[int]:
+    """The nodes to which there is a path."""
+    found, waiting = {first}, [first]
+    while waiting:
+        for node in heads.get(waiting.pop(), ()):
+            if node not in found:
+                found.add(node)
+                waiting.append(node)
+    return found

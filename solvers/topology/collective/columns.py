@@ -1,0 +1,150 @@
+"""Any collective by column generation: trees (or paths) that prices of links ask for, and the bound of these prices."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ddlopt.models.topology.collective.bounds import exact_collective_bound
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.prices import Wanted, cheapest, least_cost, price_bound
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.topology.collective.shares import (
+    DENOMINATORS,
+    FINE,
+    Column,
+    Generation,
+    Link,
+    Shares,
+    common_denominators,
+    fractions,
+    loads,
+)
+
+
+@dataclass(frozen=True)
+class TreeColumns(CertifiedMethod, uses=("start",)):
+    r"""The linear program over trees, or over paths for all-to-all, by column generation.
+
+    .. math::
+        \max R \quad \text{s. t.} \quad \sum_{\tau \in g} w_\tau = f_g R \ \text{for each part g}, \quad
+        \sum_\tau \ell_{\tau e} w_\tau \le B_e \ \text{for each link e}, \quad w \ge 0
+
+    with bytes per second :math:`w_\tau` on tree :math:`\tau`, which uses link e :math:`\ell_{\tau e}` times. A part is
+    a root of an all-gather, a pair of an all-to-all, or everything in an all-reduce, where a tree is one into and one
+    out of the same root: both phases share links at once, which may beat one after the other. Duals of links are
+    prices, and :func:`~ddlopt.models.topology.collective.prices.cheapest` finds the trees that they ask for.
+
+    Numbers are then rounded to fractions: shares, so that they add up exactly, and prices, whose bound is calculated
+    exactly and so holds whatever was rounded. Where both agree, the plan is proven without any tolerance.
+
+    Parameters
+    ----------
+    rounds : int
+        Linear programs at most.
+    smoothing : float
+        Weight of the best prices beside the last ones.
+    """
+
+    rounds: int = 1000
+    smoothing: float = 0.6
+
+    name: ClassVar[str] = "tree-columns"
+    covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
+
+    def find(self, instance: CollectiveInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """Trees, their shares as fractions, and the bound of the best prices."""
+        known = start if isinstance(start, CollectivePlan) else None
+        bound, size = exact_collective_bound(instance), instance.collective_bytes
+        first = cheapest(instance, {link: 1 / each for link, each in instance.bandwidth.items()})
+        parts = {_part(instance, each.root, each.spread): each.part for each in first}
+        trees: dict[Hashable, Wanted] = {}
+
+        def priced(prices: Mapping[Link, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
+            found = cheapest(instance, prices)
+            return float(least_cost(instance, found)), True, _columns(instance, trees, found)
+
+        opening = _columns(instance, trees, [] if known is None else _of_plan(instance, parts, known))
+        generation = Generation(instance.bandwidth, parts, opening, self.smoothing)
+        shares = generation.run(priced, self.rounds, float(bound) / size, lambda: clock.expired)
+        columns = list(generation.columns.items())
+        plans = [*_rounded(instance, parts, columns, trees, shares), *_of_start(instance, known)]
+        plan, objective = min(plans, key=lambda each: each[1])
+        if objective > bound:
+            bound = max([bound, *_bounds(instance, generation.prices), *_bounds(instance, shares.prices)])
+        details = {"rounds": generation.rounds, "columns": len(columns), "exact": float(objective == bound)}
+        return MethodOutput(plan, details, bound=float(bound))
+
+
+def _of_start(instance: CollectiveInstance, plan: CollectivePlan | None) -> list[tuple[CollectivePlan, Fraction]]:
+    return [] if plan is None else [(plan, seconds_of(instance, plan.trees))]
+
+
+def _bounds(instance: CollectiveInstance, prices: Mapping[Link, float]) -> Iterable[Fraction]:
+    """Bounds of prices rounded to fractions."""
+    largest = max(prices.values())
+    for denominator in (*DENOMINATORS, FINE):
+        rounded = {link: Fraction(each / largest).limit_denominator(denominator) for link, each in prices.items()}
+        if any(rounded.values()):
+            yield price_bound(instance, rounded)
+
+
+def _part(instance: CollectiveInstance, root: int, spread: tuple[Path, ...]) -> Hashable:
+    """The bytes that a tree may carry: all, those of its root, or those of a pair."""
+    if instance.collective == "all-reduce":
+        return ()
+    return (root, spread[0][-1]) if instance.collective == "all-to-all" else (root,)
+
+
+def _columns(
+    instance: CollectiveInstance, trees: dict[Hashable, Wanted], found: Iterable[Wanted]
+) -> dict[Hashable, Column]:
+    """Columns of trees, which are noted by key."""
+    columns: dict[Hashable, Column] = {}
+    for each in found:
+        key = (each.root, each.gather, each.spread)
+        trees.setdefault(key, each)
+        columns[key] = Column(_part(instance, each.root, each.spread), loads(each.gather + each.spread))
+    return columns
+
+
+def _of_plan(
+    instance: CollectiveInstance, parts: Mapping[Hashable, Fraction], plan: CollectivePlan
+) -> Iterable[Wanted]:
+    """Trees of a plan; their shares do not matter."""
+    for tree in plan.trees:
+        part = parts[_part(instance, tree.root, tree.spread)]
+        yield Wanted(part, 0, tree.root, tree.gather, tree.spread)
+
+
+def _rounded(
+    instance: CollectiveInstance,
+    parts: Mapping[Hashable, Fraction],
+    columns: Sequence[tuple[Hashable, Column]],
+    trees: Mapping[Hashable, Wanted],
+    shares: Shares,
+) -> Iterable[tuple[CollectivePlan, Fraction]]:
+    """Plans whose shares are the weights as fractions, and their seconds."""
+    part_of = {place: columns[place][1].part for place in shares.weights}
+    relative = [each / float(parts[part_of[place]]) for place, each in shares.weights.items()]
+    for common in common_denominators(relative):
+        found = []
+        for place, share in fractions(shares.weights, part_of, common).items():
+            each = trees[columns[place][0]]
+            told = str(share * parts[part_of[place]])
+            found.append(Tree(share=told, root=each.root, gather=each.gather, spread=each.spread))
+        made = CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(found))
+        yield made, seconds_of(instance, found)
+
+
+def seconds_of(instance: CollectiveInstance, trees: Iterable[Tree]) -> Fraction:
+    """For which the busiest link is busy."""
+    load: dict[Link, Fraction] = defaultdict(Fraction)
+    for tree in trees:
+        for link, times in loads(tree.gather + tree.spread).items():
+            load[link] += Fraction(tree.share) * times
+    size = Fraction(instance.collective_bytes)
+    return max(size * each / Fraction(instance.bandwidth[link]) for link, each in load.items())

@@ -1,0 +1,33 @@
+"""The methods for the problem ``collective``."""
+
+from ddlopt.models.topology.collective.instance import CollectiveInstance
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries, heuristic
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
+
+ROOM = "topology/collective"
+
+_MOST_PACKED = 256
+"""Accelerators up to which trees are packed: twice as many take about sixteen times as long."""
+
+
+def best(instance: CollectiveInstance, solver: str) -> Method:
+    """Trees packed at the bound of a cut, and column generation where they are not proven by it, or are too many."""
+    columns = heuristic(ROOM, "columns:TreeColumns")(solver)
+    if instance.collective == "all-to-all" or instance.accelerators > _MOST_PACKED:
+        return columns
+    return WarmStarted("exact", "topology", heuristic(ROOM, "forest:Forest")(solver), lambda _: columns, lambda _: 0.7)
+
+
+ENTRIES = entries(
+    ROOM,
+    ("forest", "exact", "trees at the bound of the worst cut, packed by maximum flows, as fractions", "forest:Forest"),
+    ("tree-columns", "exact", "the linear program over trees or paths by column generation, as fractions", "columns:TreeColumns"),
+    ("all-to-all-flows", "exact", "the linear program by sources, for all-to-all", "models:formulations.all_to_all_flows:AllToAllFlows"),
+    ("rings", "heuristic", "rings with the best shares, by column generation", "rings:Rings"),
+    ("ring", "heuristic", "one ring that takes little time over all its hops", "rings:Rings", {"mixture": False}),
+    ("blink", "heuristic", "Blink's trees out of one root, and back for sums", "forest:OneRoot"),
+    ("ring-in-order", "heuristic", "one ring in the order of numbers", "baselines:RingInOrder"),
+    ("halving-doubling", "heuristic", "binomial trees of recursive halving and doubling", "baselines:HalvingDoubling"),
+    ("double-binary-tree", "heuristic", "two binary trees with half of the bytes each", "baselines:DoubleBinaryTree"),
+)  # fmt: skip

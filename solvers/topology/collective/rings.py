@@ -1,0 +1,167 @@
+"""Rings: a single one, and the best mixture."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.topology.collective.bounds import exact_collective_bound
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.prices import shortest
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.topology.collective.columns import seconds_of
+from ddlopt.solvers.topology.collective.shares import (
+    SAME,
+    Column,
+    Generation,
+    Link,
+    common_denominators,
+    fractions,
+    loads,
+)
+from ddlopt.solvers.topology.collective.tours import EXACT, Floats, good_tour, least_tour
+
+Ring = tuple[Path, ...]
+"""Paths from each accelerator to the next one, all around."""
+
+
+@dataclass(frozen=True)
+class Rings(CertifiedMethod, uses=("seed",)):
+    """Rings over all accelerators with the best shares, by column generation; or the one ring that it begins with.
+
+    A byte goes once around, from its root to all others but the last one; in an all-reduce once more before that, to be
+    added up. Prices of links ask for the closed tour that costs least, which is exact up to 12 accelerators: then the
+    best mixture of rings is proven (``scope_bound``). Beyond, tours are those of a local search.
+
+    Parameters
+    ----------
+    mixture : bool
+        Many rings at once; or the one that takes the least time over all its hops together.
+    forwarding : bool
+        Whether accelerators forward between neighbours of the ring, or only switches do.
+    rounds : int
+        Linear programs at most.
+
+    References
+    ----------
+    P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel
+    and Distributed Computing 69, 2009, for one ring.
+    """
+
+    mixture: bool = True
+    forwarding: bool = True
+    rounds: int = 300
+
+    covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
+
+    @property
+    def name(self) -> str:
+        """``rings``, or ``ring``."""
+        return "rings" if self.mixture else "ring"
+
+    def refuses(self, instance: Any) -> str | None:
+        """All-to-all has no rings."""
+        return "all-to-all is sent along paths, not rings" if instance.collective == "all-to-all" else None
+
+    def find(self, instance: CollectiveInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """Rings, with the bound on mixtures of rings where tours are exact."""
+        rng, once = np.random.default_rng(seed), passes(instance)
+        rings: dict[Hashable, Ring] = {}
+        exact = instance.accelerators <= EXACT
+
+        def priced(prices: Mapping[Link, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
+            cost, ring = self._priced(instance, prices, rng)
+            rings[ring] = ring
+            used = [path for path in ring if path[-1] != instance.root]
+            load = {link: times * once for link, times in loads(used).items()}
+            return cost * once, exact, {ring: Column((), load)}
+
+        floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+        generation = Generation(instance.bandwidth, {(): Fraction(1)})
+        shares = generation.run(priced, self.rounds if self.mixture else 1, floor, lambda: clock.expired)
+        columns = [rings[key] for key in generation.columns]
+        if not self.mixture:
+            return MethodOutput(_plan(instance, columns, {0: Fraction(1)}))
+        plans = [
+            _plan(instance, columns, fractions(shares.weights, dict.fromkeys(shares.weights, ()), common))
+            for common in common_denominators(shares.weights.values())
+        ]
+        best = min(plans, key=lambda plan: seconds_of(instance, plan.trees))
+        scope = "rings" if self.forwarding else "rings without forwarding"
+        bound = max(generation.proven, floor) * instance.collective_bytes * (1 - SAME) if exact else None
+        details = {"rounds": generation.rounds, "rings": len(shares.weights)}
+        return MethodOutput(best, details, scope=scope, scope_bound=bound)
+
+    def _priced(
+        self, instance: CollectiveInstance, prices: Mapping[Link, float], rng: np.random.Generator
+    ) -> tuple[float, Ring]:
+        """The ring that costs least, or nearly so, and what it costs."""
+        costs, paths = shortest(instance, prices) if self.forwarding else _direct(instance, prices)
+        matrix: Floats = np.array(costs, dtype=np.float64)
+        matrix[[[not path for path in row] for row in paths]] = np.inf
+        if instance.root is not None:
+            matrix[:, instance.root] = 0.0  # a broadcast ends before it would be back
+        exact = instance.accelerators <= EXACT
+        cost, order = least_tour(matrix) if exact else good_tour(matrix, rng)
+        if not np.isfinite(cost):
+            seen = "exists" if exact else "was found"
+            raise NoSolutionError(f"no ring over all accelerators {seen} whose neighbours are joined directly")
+        return cost, tuple(paths[a][b] or (a, b) for a, b in zip(order, [*order[1:], order[0]], strict=True))
+
+
+def passes(instance: CollectiveInstance) -> float:
+    """Bytes over each hop of a ring for each byte of the collective; a broadcast does not use the hop to its root."""
+    around = (instance.accelerators - 1) / instance.accelerators
+    return {"all-reduce": 2 * around, "broadcast": 1.0}.get(instance.collective, around)
+
+
+def _plan(instance: CollectiveInstance, rings: list[Ring], shares: dict[int, Fraction]) -> CollectivePlan:
+    trees = [tree for place, share in shares.items() for tree in ring_trees(instance, rings[place], share)]
+    return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(trees))
+
+
+def ring_trees(instance: CollectiveInstance, ring: Ring, share: Fraction) -> Iterable[Tree]:
+    """A path for each root, out of it or into it along the ring."""
+    count = instance.accelerators
+    wanted = range(count) if instance.root is None else (instance.root,)
+    for place, path in enumerate(ring):
+        if path[0] not in wanted:
+            continue
+        around = tuple(ring[(place + each) % count] for each in range(count - 1))
+        into = tuple(ring[(place + 1 + each) % count] for each in range(count - 1))
+        yield Tree(
+            share=str(share / len(wanted)),
+            root=path[0],
+            gather=into if instance.collective in ("reduce-scatter", "all-reduce") else (),
+            spread=around if instance.collective != "reduce-scatter" else (),
+        )
+
+
+def _direct(instance: CollectiveInstance, prices: Mapping[Link, float]) -> tuple[list[list[float]], list[list[Path]]]:
+    """Paths between accelerators over switches only; costs are infinite where there are none."""
+    count = instance.accelerators
+    costs: list[list[float]] = [[np.inf] * count for _ in range(count)]
+    paths: list[list[Path]] = [[()] * count for _ in range(count)]
+    for source in range(count):
+        found: Counter[Any] = Counter()
+        reach: dict[int, tuple[float, Path]] = {source: (0.0, (source,))}
+        waiting = [source]
+        while waiting:  # few switches lie in a row: nodes are simply taken up again when they get cheaper
+            node = waiting.pop(0)
+            for other in instance.heads.get(node, ()):
+                cost = reach[node][0] + prices[node, other]
+                if other not in reach or cost < reach[other][0]:
+                    reach[other] = cost, (*reach[node][1], other)
+                    found[other] += 1
+                    if other >= count:
+                        waiting.append(other)
+        for target, (cost, path) in reach.items():
+            if target < count and target != source:
+                costs[source][target], paths[source][target] = cost, path
+    return costs, paths

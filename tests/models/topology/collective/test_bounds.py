@@ -1,0 +1,119 @@
+"""Bounds of collectives: cuts against all cuts, prices against all trees, and closed forms."""
+
+import random
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from networks_drawn import all_sides, several
+from volume import for_each
+
+from ddlopt.instances import generators
+from ddlopt.models.topology.collective.arborescence import least_arborescence
+from ddlopt.models.topology.collective.bounds import collective_bound, exact_collective_bound, parts
+from ddlopt.models.topology.collective.cuts import capacities, out_of, worst_gather_cut
+from ddlopt.models.topology.collective.prices import price_bound
+
+
+def out(instance, side):
+    return sum((Fraction(b) for (i, j), b in instance.bandwidth.items() if i in side and j not in side), Fraction(0))
+
+
+def into(instance, side):
+    return sum((Fraction(b) for (i, j), b in instance.bandwidth.items() if i not in side and j in side), Fraction(0))
+
+
+@for_each("seed", range(60))
+def test_the_worst_cut_is_that_of_all_cuts(seed):
+    instance = several(seed + 1)[seed]
+    part = Fraction(instance.collective_bytes) / instance.accelerators
+    worst = max(inside / out(instance, side) for side, inside in all_sides(instance))
+    assert exact_collective_bound(instance) == part * worst
+    assert collective_bound(instance) <= part * worst
+    cut = worst_gather_cut(instance)
+    assert sum(v < instance.accelerators for v in cut.side) / out_of(cut.side, capacities(instance)) == worst
+
+
+@for_each("seed", range(40))
+def test_other_collectives_have_the_cuts_that_bound_them(seed):
+    size, count = None, None
+    for collective in ("reduce-scatter", "broadcast", "all-reduce"):
+        instance = several(seed + 1, collective)[seed]
+        size, count = Fraction(instance.collective_bytes), instance.accelerators
+        sides = list(all_sides(instance))
+        if collective == "reduce-scatter":
+            wanted = size / count * max(inside / into(instance, side) for side, inside in sides)
+        elif collective == "broadcast":
+            wanted = size / min(out(instance, side) for side, _ in sides if 0 in side)
+        else:
+            narrow = size / min(out(instance, side) for side, _ in sides)
+            assert exact_collective_bound(instance) >= narrow
+            wanted = max(narrow, *(size * price_of(instance, each) for each in parts(instance)))
+        assert exact_collective_bound(instance) == wanted, collective
+
+
+def price_of(instance, each):
+    """The bound of prices of 1 on the links out of parts, or into them."""
+    place = {node: number for number, part in enumerate(each) for node in part}
+    crossing = [link for link in instance.bandwidth if place.get(link[0]) != place.get(link[1])]
+    size = Fraction(instance.collective_bytes)
+    return max(
+        price_bound(instance, {link: Fraction(1) for link in crossing if link[end] in place}) / size for end in (0, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"network": "ring", "accelerators": 5}, Fraction(4, 5)),
+        ({"network": "two-way-ring", "accelerators": 5}, Fraction(2, 5)),
+        ({"network": "complete", "accelerators": 8}, Fraction(1, 8)),
+        ({"network": "hypercube", "accelerators": 8}, Fraction(7, 24)),
+        ({"network": "torus", "dimensions": "3x3"}, Fraction(2, 9)),
+        ({"network": "kautz", "accelerators": 12}, Fraction(11, 24)),
+        ({"network": "dgx-a100"}, Fraction(7, 2400)),
+        ({"network": "dgx-a100", "boxes": 2}, Fraction(3, 1040)),
+        ({"network": "mi250"}, Fraction(7, 2400)),
+    ],
+)
+def test_closed_forms_and_published_values(options, wanted):
+    """A vertex of least degree d and unit links: (N - 1) / (N d); boxes as ForestColl has them, GB/s."""
+    instance = generators.generate("topology", "collective", **options)
+    assert exact_collective_bound(instance) == wanted
+
+
+def trees_out_of(root, count):
+    """Parents of all spanning trees out of a root."""
+    others = [node for node in range(count) if node != root]
+    for parents in product(range(count), repeat=len(others)):
+        before = dict(zip(others, parents, strict=True))
+        for node in others:
+            seen, at = set(), node
+            while at != root and at not in seen:
+                seen.add(at)
+                at = before[at]
+            if at != root:
+                break
+        else:
+            yield before
+
+
+@for_each("seed", range(80))
+def test_least_arborescences_are_those_of_all_trees(seed):
+    draw = random.Random(seed)
+    count = draw.randrange(2, 6)
+    costs = [[draw.choice((0, 1, 2, 3, Fraction(1, 3), 50)) for _ in range(count)] for _ in range(count)]
+    root = draw.randrange(count)
+    value, before = least_arborescence(costs, root)
+    assert value == min(sum(costs[u][v] for v, u in tree.items()) for tree in trees_out_of(root, count))
+    assert before[root] == -1
+    assert {v: u for v, u in enumerate(before) if v != root} in list(trees_out_of(root, count))
+
+
+def test_prices_of_a_cut_are_the_bound_of_the_cut():
+    for instance in several(12):
+        cut = worst_gather_cut(instance).side
+        prices = {link: Fraction(1) for link in instance.bandwidth if link[0] in cut and link[1] not in cut}
+        assert price_bound(instance, prices) == exact_collective_bound(instance)
+    with pytest.raises(ValueError, match="no link has a price"):
+        price_bound(instance, {})

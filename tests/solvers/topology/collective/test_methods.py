@@ -1,0 +1,224 @@
+"""Methods for collectives: proven values, agreement with each other, and no bound above any plan."""
+
+import json
+import random
+from contextlib import suppress
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from networks_drawn import drawn, several
+from shared_data import shared_data
+from volume import for_each, slow
+
+import ddlopt
+from ddlopt.instances import generators
+from ddlopt.models.errors import RangeError
+from ddlopt.models.topology import CollectiveInstance
+from ddlopt.models.topology.collective.bounds import exact_collective_bound
+from ddlopt.models.topology.collective.evaluate import evaluate_collective
+from ddlopt.models.topology.collective.prices import price_bound
+from ddlopt.solvers.catalogue import entries
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.topology.collective.baselines import binary_tree
+from ddlopt.solvers.topology.collective.columns import TreeColumns
+from ddlopt.solvers.topology.collective.forest import Forest
+from ddlopt.solvers.topology.collective.rings import Rings
+from ddlopt.solvers.topology.collective.tours import good_tour, least_tour, length
+
+COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all")
+ROOM = tuple(entry for entry in entries("topology") if entry.summary.startswith("collective: "))
+LIMITS = Limits(time_s=60.0, gap=0.0)
+
+
+def seconds(instance, result):
+    """The objective as a fraction."""
+    found = evaluate_collective(instance, result.solution, exact=True)
+    assert found.feasible
+    return found.objective
+
+
+def made(network, collective, **options):
+    return generators.generate("topology", "collective", network=network, collective=collective, **options)
+
+
+@for_each("seed", range(40))
+def test_trees_attain_the_cut_exactly(seed):
+    """Balanced switches: packed trees are at the bound of the worst cut, without any tolerance in whole bandwidths."""
+    for collective in ("all-gather", "reduce-scatter", "broadcast"):
+        instance = several(seed + 1, collective)[seed]
+        result, bandwidths = Forest().solve(instance, LIMITS), set(instance.bandwidth.values())
+        bound = exact_collective_bound(instance)
+        if bandwidths <= {1.0, 2.0, 3.0}:
+            assert seconds(instance, result) == bound
+        elif max(bandwidths) < 1e6 * min(bandwidths):
+            assert bound <= seconds(instance, result) <= bound * (1 + Fraction(1, 10**5))
+        else:
+            assert result.solution is None or seconds(instance, result) >= bound
+
+
+@for_each("seed", range(25))
+def test_columns_agree_with_trees_and_flows(seed):
+    for collective in COLLECTIVES:
+        instance = several(seed + 1, collective, most=4)[seed]
+        columns = TreeColumns().solve(instance, LIMITS)
+        found = seconds(instance, columns)
+        assert float(found) <= columns.bound * (1 + 1e-6)
+        if collective == "all-to-all":
+            with suppress(RangeError):  # a link of a billionth of the others' bandwidth
+                flows = ddlopt.solve(instance, "all-to-all-flows")
+                assert float(found) == pytest.approx(flows.objective, rel=1e-6)
+        elif collective != "all-reduce":
+            assert float(found) == pytest.approx(float(exact_collective_bound(instance)), rel=1e-6)
+
+
+@for_each("seed", range(15))
+def test_unbalanced_switches_are_no_obstacle(seed):
+    """More leads into a switch than out of it: trees are not packed, and their linear program bounds them."""
+    instance = drawn(seed, "all-gather", balanced=False)
+    if instance is not None:
+        result = ddlopt.solve(instance)
+        assert result.status == "optimal"
+        assert seconds(instance, result) >= exact_collective_bound(instance)
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "in_turn", "at_once"),
+    [
+        ("star", {"accelerators": 5}, 8, 5),
+        ("path", {"accelerators": 4}, 3, 2),
+        ("de-bruijn", {"accelerators": 8}, 7, 4),
+    ],
+)
+def test_phases_in_turn_may_lose(network, options, in_turn, at_once):
+    """All-reduce against a reduce-scatter and then an all-gather: 8/5, 3/2, and 7/4 on a de Bruijn graph."""
+    parts = sum(exact_collective_bound(made(network, each, **options)) for each in ("all-gather", "reduce-scatter"))
+    whole = made(network, "all-reduce", **options)
+    result = ddlopt.solve(whole)
+    best = seconds(whole, result)
+    assert best == exact_collective_bound(whole)
+    assert parts / best == Fraction(in_turn, at_once)
+
+
+@pytest.mark.parametrize(("boxes", "loss"), [(2, Fraction(13, 8)), slow(4, Fraction(31, 24)), slow(8, Fraction(9, 8))])
+def test_what_rings_lose_on_boxes(boxes, loss):
+    instance = made("dgx-a100", "all-gather", boxes=boxes)
+    trees, rings = Forest().solve(instance, LIMITS), Rings().solve(instance, Limits(time_s=60.0))
+    lost = seconds(instance, rings) / seconds(instance, trees)
+    assert lost == loss if boxes == 2 else abs(lost / loss - 1) < 1e-7
+
+
+@for_each("seed", range(30))
+def test_mixtures_of_rings_are_those_of_all_rings(seed):
+    """Against the linear program over all rings whose neighbours are joined directly."""
+    from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
+
+    instance = several(seed + 1, most=5)[seed]
+    if instance.switches or instance.accelerators < 3:
+        return
+    rings = [
+        tuple(zip((0, *order), (*order, 0), strict=True)) for order in permutations(range(1, instance.accelerators))
+    ]
+    rings = [each for each in rings if all(hop in instance.bandwidth for hop in each)]
+    method = Rings(forwarding=False)
+    if not rings:
+        assert method.solve(instance, LIMITS).status == "no_solution"
+        return
+    around = (instance.accelerators - 1) / instance.accelerators
+    columns = [Column((), {link: n * around for link, n in loads(each).items()}) for each in rings]
+    floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+    wanted = best_shares(instance.bandwidth, {(): Fraction(1)}, columns, floor).seconds * instance.collective_bytes
+    result = method.solve(instance, LIMITS)
+    assert result.objective == pytest.approx(wanted, rel=1e-6)
+    assert result.scope_bound == pytest.approx(wanted, rel=1e-6)
+    assert result.scope_bound <= result.objective
+
+
+@for_each("seed", range(30))
+def test_no_bound_is_above_any_plan(seed):
+    for collective in COLLECTIVES:
+        instance = several(seed + 1, collective)[seed]
+        plans, bounds = [], [exact_collective_bound(instance)]
+        for entry in ROOM:
+            method = entry.make("highs")
+            if method.refuses(instance) is None:
+                with suppress(RangeError):
+                    result = method.solve(instance, Limits(time_s=20.0))
+                    plans += [] if result.solution is None else [seconds(instance, result)]
+                    bounds += [] if result.bound is None else [Fraction(result.bound)]
+        draw = random.Random(seed)
+        for _ in range(5):
+            bounds.append(price_bound(instance, {link: Fraction(draw.randrange(5)) + 1 for link in instance.bandwidth}))
+        assert max(bounds) <= min(plans) * (1 + Fraction(1, 10**7))
+
+
+def test_oblivious_trees_are_what_they_are_called():
+    for count in range(2, 40):
+        edges = binary_tree(count)
+        assert sorted(far for _, far in edges) == list(range(1, count))
+        assert max(sum(near == node for near, _ in edges) for node in range(count)) <= 2
+    instance = made("complete", "all-reduce", accelerators=8)
+    hops = {name: ddlopt.solve(instance, name).details["hops"] for name in ("halving-doubling", "double-binary-tree")}
+    assert hops == {"halving-doubling": 6, "double-binary-tree": 6}
+    assert seconds(instance, ddlopt.solve(instance, "ring-in-order")) == Fraction(7, 4)
+    odd = made("complete", "all-gather", accelerators=6)
+    assert "power of two" in entry_of("halving-doubling").refuses(odd)
+
+
+def entry_of(name):
+    return next(entry for entry in ROOM if entry.name == name).make("highs")
+
+
+@for_each("seed", range(20))
+def test_tours(seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 8))
+    costs = rng.integers(1, 9, (count, count)).astype(float)
+    costs[rng.random((count, count)) < 0.2] = np.inf
+    orders = [[0, *rest] for rest in permutations(range(1, count))]
+    wanted = min(length(costs, order) for order in orders)
+    value, order = least_tour(costs)
+    assert value == wanted
+    assert not np.isfinite(value) or length(costs, order) == wanted
+    if np.isfinite(costs[~np.eye(count, dtype=bool)]).all():
+        value, order = good_tour(costs, rng)
+        assert sorted(order) == list(range(count))
+        assert value == length(costs, order) >= wanted
+
+
+def test_methods_of_topology_design_refuse_a_collective_and_the_other_way_round():
+    here, there = made("ring", "all-gather", accelerators=4), ddlopt.load("topology/tiny-n4-d2")
+    for entry in entries("topology"):
+        if entry.name == "exact":
+            continue
+        method = entry.make("highs")
+        of_here = entry in ROOM
+        assert method.refuses(there) is not None if of_here else "collective" in method.refuses(here), entry.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["torus", "dgx-a100"])
+def test_128_accelerators_at_the_bound(network):
+    instance = made(network, "all-gather", dimensions="8x16", boxes=16)
+    result = ddlopt.solve(instance, time_limit=300)
+    assert seconds(instance, result) == exact_collective_bound(instance)
+
+
+@pytest.mark.slow
+def test_values_found_elsewhere():
+    """30 networks whose optima are known as fractions."""
+    for name, known in json.loads(shared_data("collectives/values.json").read_text()).items():
+        data = json.loads(shared_data(f"collectives/{name}.json").read_text())
+        count = len(data["accelerators"])
+        wanted = {
+            "all-gather": known["allgather"]["time"], "reduce-scatter": known["reduce_scatter"]["time"],
+            "all-reduce": known["allreduce"], "all-to-all": known["alltoall"],
+        }  # fmt: skip
+        for collective, value in wanted.items():
+            instance = CollectiveInstance(
+                name=name, accelerators=count, switches=len(data["switches"]), collective=collective,
+                links=[{"source": i, "target": j, "bytes_per_s": b} for i, j, b in data["links"]],
+                collective_bytes=count if collective == "all-to-all" else 1,
+            )  # fmt: skip
+            assert seconds(instance, ddlopt.solve(instance)) == Fraction(value), (name, collective)
