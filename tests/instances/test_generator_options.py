@@ -96,7 +96,7 @@ REFUSED = {
         ({"memory_gigabytes": -1.0}, "memory_gigabytes is -1.0; it must be positive"),
         ({"state_bytes_per_parameter": 2.0}, "state_bytes_per_parameter is 2.0; it must be at least 4"),
         ({"owners": "some"}, "owners is 'some'; use one of: round_robin, all"),
-        ({"accelerator": "h100"}, "accelerator is 'h100'; use one of: v100, a100"),
+        ({"accelerator": "h99"}, "accelerator is 'h99'; use one of: v100, a100"),
         ({"optics": "fibre"}, "optics: .*'one_way' or 'duplex'"),
         ({"measures": "nowhere.json"}, "nowhere.json: cannot be read: No such file"),
         ({"colour": 1}, "kind 'job' takes no option 'colour'"),
@@ -173,7 +173,7 @@ REFUSED = {
         ({"network_gigabit_per_s": 0}, "network_gigabit_per_s is 0; it must be positive"),
         ({"cost_model": "wire"}, "cost_model is 'wire'; use one of: per_link, total_bytes, tag_code"),
         ({"broadcast": "all"}, "broadcast is 'all'; use one of: per_tensor, per_edge"),
-        ({"accelerator": "h100"}, "accelerator is 'h100'; use one of: v100, a100"),
+        ({"accelerator": "h99"}, "accelerator is 'h99'; use one of: v100, a100"),
         ({"memory_budget_bytes": -1}, "memory_budget_bytes"),
     ],
     "compression sfb-random": [
