@@ -94,6 +94,7 @@ CASES = {
     "SfbMilp": (SfbMilp, cases.sfb),
     "ForwardOrder": (ForwardOrder, cases.forward),
     "ForwardSides": (ForwardSides, cases.forward),
+    "ForwardSides of every option": (partial(ForwardSides, every_option=True), cases.forward),
     "ForwardSides of counts": (partial(ForwardSides, first=1, last=1, every=0), cases.forward),
     "LaneTimeline": (LaneTimeline, cases.lanes),
     "OverlapTimeline": (OverlapTimeline, cases.timeline),

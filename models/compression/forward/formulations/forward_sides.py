@@ -42,6 +42,9 @@ class ForwardSides:
 
     So it bounds all plans. It is exact where all gradients are single and none is cut into more than two parts.
 
+    *What a host must not couple to.* The order of what is sent, which is none of the model. Without ``every_option``,
+    options for which another stands that is no worse in anything.
+
     Ports
     -----
     ``whole[i, o, s]``
@@ -66,11 +69,14 @@ class ForwardSides:
         Gradients at either end that are single; the first and the last of all are so in any case.
     every : int
         One of so many between them is; 0: none.
+    every_option : bool
+        Whether to have the options that another stands in for.
     """
 
     first: int = 8
     last: int = 24
     every: int = 4
+    every_option: bool = False
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
@@ -91,7 +97,7 @@ class ForwardSides:
         menu_of, menus = [gradient.menu for gradient in timeline.gradients], timeline.menus
         singles, groups = self._singles(count), self._groups(instance)
         end, most = count - 1, instance.parts[-1]
-        offered = [sorted(set(each.values())) for each in _stand_ins(instance)]
+        offered = [sorted(set(each.values())) for each in self._offers(instance)]
         options = [(i, o) for i in singles for o in offered[menu_of[i]]]
         cuttable = [(i, o) for i, o in options if most > 1 and i < end]
         keys = [(i, m, o) for i, m in groups for o in offered[m]]
@@ -239,7 +245,7 @@ class ForwardSides:
             variable.set_value(0)
         for variable in block.divided.values():
             variable.set_value(0.0)
-        singles, menus, most = self._singles(instance.size), _stand_ins(instance), instance.parts[-1]
+        singles, menus, most = self._singles(instance.size), self._offers(instance), instance.parts[-1]
         for i, cut in enumerate(solution.parts):
             menu = instance.timeline.gradients[i].menu
             o = menus[menu][solution.choices[i]]
@@ -262,6 +268,9 @@ class ForwardSides:
         """Seconds for as much in units."""
         return value * forward_unit_s(instance)
 
+    def _offers(self, instance: ForwardInstance) -> list[dict[int, int]]:
+        return _stand_ins(instance, self.every_option)
+
     def _singles(self, count: int) -> list[int]:
         inner = range(self.first, count - self.last, self.every) if self.every else ()
         return sorted({0, count - 1, *range(min(self.first, count)), *inner, *range(max(0, count - self.last), count)})
@@ -274,12 +283,18 @@ class ForwardSides:
         return dict(sorted(found.items()))
 
 
-def _stand_ins(instance: ForwardInstance) -> list[dict[int, int]]:
-    """By menu, of every option that may be within the budget one that is no worse in anything; of most, itself."""
+def _stand_ins(instance: ForwardInstance, itself: bool) -> list[dict[int, int]]:
+    """By menu, of every option that may be within the budget one that is no worse in anything; of most, itself.
+
+    Of all of them, if ``itself``.
+    """
     room, most, found = excess_room(instance.timeline), instance.parts[-1], list[dict[int, int]]()
     for menu in instance.timeline.menus:
         least = min(one.error for one in menu)
         fits = {o: one for o, one in enumerate(menu) if room is None or one.error - least <= room}
+        if itself:
+            found.append({o: o for o in fits})
+            continue
         figures = {
             o: (
                 one.encode_s,

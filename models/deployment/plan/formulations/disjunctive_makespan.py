@@ -50,6 +50,8 @@ class DisjunctiveMakespan(MakespanBound):
     With ``every_plan``, or where none of these plans fits into memory, M is the sum of all durations that there can
     be; at any time of a step something runs, so no step takes longer.
 
+    *What a host must not couple to.* Without ``every_plan``, what makes a plan the best that is slower than known ones.
+
     The order is free, so the optimum is at most the time of the best plan in the order that the simulator has, first
     come, first served. Links do not order their transfers here: their loads are those of the other rows. It is valid
     for every deployment, as those are.
@@ -57,8 +59,7 @@ class DisjunctiveMakespan(MakespanBound):
     Parameters
     ----------
     every_plan : bool
-        Whether the model has the slow plans as well. Without, a host model must not couple it to what makes such a plan
-        the best one.
+        Whether the model has the slow plans as well.
 
     Ports
     -----
