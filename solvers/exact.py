@@ -10,9 +10,10 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.catalogue import problem_of, problems
+from ddlopt.models.catalogue import problems
 from ddlopt.models.contracts import Evidence, Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
+from ddlopt.models.problem import path_of
 from ddlopt.models.units import check_range
 from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
@@ -54,7 +55,7 @@ def build_model(family: str, formulation: Formulation, instance: Any) -> pyo.Con
 
 def _of_the_room_around(formulation: Formulation, instance: Any) -> str | None:
     """Why a formulation of a problem does not cover an instance of one whose room is inside that of its own."""
-    room = problem_of(instance).path
+    room = path_of(instance)
     around = next((path for path in problems() if room.startswith(f"{path}/")), None)
     if around is None or not type(formulation).__module__.startswith(f"ddlopt.models.{around.replace('/', '.')}."):
         return None

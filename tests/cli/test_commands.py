@@ -184,8 +184,10 @@ def test_generate_takes_any_other_field(command):
 def test_schema_is_that_of_the_family(command):
     code, out, _ = command("schema", "topology")
     assert code == 0
-    assert "traffic_bytes" in json.loads(out)["properties"]
-    assert "links" in json.loads(command("schema", "topology", "--solution")[1])["properties"]
+    assert "traffic_bytes" in json.loads(out)["$defs"]["TopologyInstance"]["properties"]
+    assert (
+        "links" in json.loads(command("schema", "topology", "--solution")[1])["$defs"]["TopologyDesign"]["properties"]
+    )
 
 
 def test_the_live_line_shows_what_is_known(capsys):

@@ -13,11 +13,12 @@ from ddlopt.models.errors import OptionError
 from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance, Link
 
 _GB = 1e9
+"""Bytes."""
 _BOXES = {
-    # bytes per second of an accelerator to the switch of its box, and to the network
     "dgx-a100": (300 * _GB, 25 * _GB),
     "dgx-h100": (450 * _GB, 50 * _GB),
 }
+"""Bytes per second of an accelerator to the switch of its box, and to the network."""
 _MI250 = (
     "0-1:200 0-4:100 0-8:50 1-5:50 1-9:50 1-10:50 2-3:200 2-6:50 2-9:50 2-10:50 3-7:100 3-11:50 4-5:200 4-6:50 5-6:50 "
     "5-7:50 6-7:200 8-9:200 8-12:100 9-13:50 10-11:200 10-14:50 11-15:100 12-13:200 12-14:50 13-14:50 13-15:50 "
