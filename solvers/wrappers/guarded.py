@@ -42,7 +42,7 @@ from ddlopt.solvers.wrappers.guarded_process import (
     GuardedProcess,
     leaving_ctrl_c_to,
 )
-from ddlopt.solvers.wrappers.limited import known_objective
+from ddlopt.solvers.wrappers.known import known_objective
 
 # 2^33 gigabytes in bytes are 2^63, beyond which limits of the system are no numbers.
 _MOST_GB = 2**33

@@ -5,25 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Formulation
-from ddlopt.models.errors import SolutionError
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.backends.contracts import uses_of_backend
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.exact import Exact
-
-
-def known_objective(instance: Any, start: Any) -> float | None:
-    """The objective of a start, as the check of its family finds it; None without a feasible one."""
-    if start is None:
-        return None
-    try:
-        found = family_of(instance.family).evaluate(instance, start)
-    except SolutionError:
-        return None
-    return float(found.objective) if found.feasible and found.objective is not None else None
+from ddlopt.solvers.wrappers.known import known_objective
 
 
 class FromStart(ABC):

@@ -7,7 +7,8 @@ from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents
 from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots, relaxation
-from ddlopt.solvers.wrappers.limited import FromStart, known_objective
+from ddlopt.solvers.wrappers.known import known_objective
+from ddlopt.solvers.wrappers.limited import FromStart
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 _SHARE = 0.2

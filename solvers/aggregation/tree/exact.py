@@ -10,7 +10,8 @@ from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.tree.limits import TreeLimits
 from ddlopt.solvers.aggregation.tree.prices import TreePrices
 from ddlopt.solvers.contracts import Limits, Method, kernels_of
-from ddlopt.solvers.wrappers.limited import FromStart, known_objective
+from ddlopt.solvers.wrappers.known import known_objective
+from ddlopt.solvers.wrappers.limited import FromStart
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 MOST_STATES = 20_000
