@@ -1,5 +1,6 @@
 """Several methods on several instances, one after the other."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -14,6 +15,7 @@ from ddlopt.solvers.contracts import (
     Status,
     TracePoint,
     better,
+    solver_of,
 )
 
 _SLACK = 1e-5
@@ -94,11 +96,13 @@ def attempt(
         gate, told = Gate(instance, method.name, limits, seed, time.perf_counter() - started), " ".join(message.split())
         if isinstance(problem, InfeasibleError):
             evidence = Evidence.SOLVER if is_ours(method) else Evidence.CLAIMED
-            return gate.without_solution(MethodOutput(None, versions=_solver(method), message=told), evidence)
-        return gate.failed(told, _solver(method))
+            return gate.without_solution(MethodOutput(None, versions=_solver(method, instance), message=told), evidence)
+        return gate.failed(told, _solver(method, instance))
 
 
-def _solver(method: Method) -> dict[str, str]:
-    """The solver that was asked, where the method is a formulation."""
-    name = getattr(getattr(method, "backend", None), "name", None) or getattr(method, "solver", None)
-    return {"solver": name} if isinstance(name, str) else {}
+def _solver(method: Method, instance: Instance) -> dict[str, str]:
+    """The solver that was asked, where there is one behind the method."""
+    with contextlib.suppress(DdloptError):  # the method may be no more able to say so than to solve
+        name = solver_of(method, instance)
+        return {"solver": name} if isinstance(name, str) else {}
+    return {}

@@ -94,6 +94,9 @@ class _Missing:
     def refuses(self, _: Any) -> str | None:
         return None
 
+    def solver_for(self, _: Any) -> str | None:
+        return self.solver
+
     def solve(self, *_: Any) -> Result:
         raise SolverMissingError(self.message)
 
