@@ -185,7 +185,11 @@ APART = {"nodes": 4, "edges": [[0, 1], [2, 3]]}
         (LEVELS, lambda d: d.update(error_budget=1e-9), "but no choice of levels has less than"),
         (LEVELS, lambda d: d["gradients"][0].update(shape=[64, 0]), "shape [64, 0]; every dimension is at least 1"),
         (LEVELS, lambda d: d.update(problem="ranks"), "problem is 'ranks'; use one of"),
-        (PLAN, lambda d: d.update(problem="where"), "problem is 'where'; use one of: partition, plan, strategies"),
+        (
+            PLAN,
+            lambda d: d.update(problem="where"),
+            "problem is 'where'; use one of: partition, pipeline, plan, strategies",
+        ),
         (PLAN, _tensor_back, "the operators form a cycle: "),
         (PLAN, lambda d: d["operators"][0]["times_s"].clear(), "times_s"),
         (PLAN, lambda d: d.update(shares=[1, 2, 0.25, 0.125]), "shares has 2 after 1"),
