@@ -279,7 +279,7 @@ def least_memory(instance: PipelineInstance, ideals: tuple[int, ...], clock: Clo
     low, high = instance.memory_bytes, 2 * instance.memory_bytes
 
     def fits(memory_bytes: float) -> bool:
-        stages = Stages(instance.model_copy(update={"memory_bytes": memory_bytes}))
+        stages = Stages(instance.changed(memory_bytes=memory_bytes))
         return Chains(stages, ideals, clock).within(inf) is not None
 
     try:
