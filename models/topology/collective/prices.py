@@ -98,7 +98,8 @@ def price_bound(instance: CollectiveInstance, prices: Mapping[tuple[int, int], F
         raise ValueError("no link has a price")
     known = dict(zip(instance.bandwidth, numbers, strict=True))
     worth = sum((Fraction(each) * known[link] for link, each in instance.bandwidth.items()), Fraction(0))
-    return Fraction(instance.collective_bytes) * least_cost(instance, cheapest(instance, known)) / worth
+    least = Fraction(least_cost(instance, cheapest(instance, known)))
+    return Fraction(instance.collective_bytes) * least / worth
 
 
 def shortest(instance: CollectiveInstance, prices: Prices) -> tuple[list[list[Any]], list[list[Path]]]:

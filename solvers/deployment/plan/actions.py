@@ -35,7 +35,7 @@ class Action(NamedTuple):
 
 def lists_all_sets(instance: DeploymentInstance) -> bool:
     """Whether :func:`device_sets` are all sets of device groups; if not, what holds for actions holds in a scope."""
-    return 2 ** len(instance.device_groups) - 1 <= MOST_SETS
+    return (1 << len(instance.device_groups)) - 1 <= MOST_SETS
 
 
 def device_sets(instance: DeploymentInstance) -> tuple[tuple[int, ...], ...]:

@@ -94,18 +94,25 @@ def ticks_of(
             fixed_ticks, slope_ticks = known[kind][piece]
             row.append(max(0, fixed_ticks + slope_ticks * units))
         time.append(row)
-    rows = [[[ticks(each) for each in row] for row in table] for table in (reduce, moved, sent)]
-    tasks, longest = _most(instance, time, *rows, ticks(latency))
+    reduces, moves, sends = ([[ticks(each) for each in row] for row in table] for table in (reduce, moved, sent))
+    tasks, longest = _most(instance, time, reduces, moves, sends, ticks(latency))
     shift = max(0, (tasks * longest).bit_length() - _MOST_BITS)
     # Rounding that of a unit of the batch counts as often as there are units.
     slack = np.uint64(2 * tasks * UNITS if shift else 0)
+    time_s, reduce_s = (
+        np.array([[_quotient(each, per_s) for each in row] for row in table]) for table in (time, reduces)
+    )
     return Ticks(
-        *(_words(table, shift) for table in (time, *rows)),
+        _words(time, shift),
+        _words(reduces, shift),
+        _words(moves, shift),
+        _words(sends, shift),
         _words([[ticks(latency)]], shift)[0, 0],
-        *(np.array([[_quotient(each, per_s) for each in row] for row in table]) for table in (time, rows[0])),
+        time_s,
+        reduce_s,
         _quotient(1 << (_NEAR_BITS + shift), per_s),
         slack,
-    )  # fmt: skip
+    )
 
 
 def _lines(
