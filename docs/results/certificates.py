@@ -24,6 +24,7 @@ WHY = {
     "hops": "the checker lists the digraphs itself",
     "device sets": "the checker goes through the sets of nodes itself; the file has prices only",
     "labels": "the checker follows all labels itself; the file has prices only",
+    "prices": "the checker goes through the plans of each job itself; the file has prices only",
     "plans": "the checker goes through the tree of plans itself; the file has an order only",
     "placements": "the checker goes through the tree of placements itself; the file has an order only",
 }
