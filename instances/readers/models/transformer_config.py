@@ -57,7 +57,7 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
     Parameters
     ----------
     path : str or Path
-        ``config.json`` of a family of :data:`~ddlopt.instances.readers.models.transformer_families.FAMILIES`, or of
+        ``config.json`` of a family of ``FAMILIES`` in ``ddlopt.instances.readers.models.transformer_families``, or of
         another one that has the usual fields, which is then taken to be built as Llama is.
     sequence : int, optional
         Tokens of a sample; by default the context, at most 2048.

@@ -38,13 +38,11 @@ class CollectiveInstance(TopologyProblem):
 
     Nodes 0 .. N - 1 are accelerators, those from N on are switches, which only forward. What each plan has to do:
 
-    =================  ================================================================================================
-    ``all-gather``     Each accelerator has M / N bytes, and all get all M.
-    ``reduce-scatter`` Each accelerator has M bytes, and gets its M / N of their sum.
-    ``all-reduce``     Each accelerator has M bytes, and all get their sum.
-    ``broadcast``      The root has M bytes, and all get them.
-    ``all-to-all``     Each accelerator has M bytes, M / N for each accelerator (itself included).
-    =================  ================================================================================================
+    * ``all-gather``: each accelerator has M / N bytes, and all get all M;
+    * ``reduce-scatter``: each accelerator has M bytes, and gets its M / N of their sum;
+    * ``all-reduce``: each accelerator has M bytes, and all get their sum;
+    * ``broadcast``: the root has M bytes, and all get them;
+    * ``all-to-all``: each accelerator has M bytes, M / N for each accelerator (itself included).
 
     Links carry bytes all the time, and the objective is how long the busiest one does: the time at full bandwidth, to
     which large collectives come near. Latency is not modelled.
