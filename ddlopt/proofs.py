@@ -298,14 +298,16 @@ def prove(
         best = known.claim, known
         if sign * known.claim >= sign * target:
             return known, True
+    names = [] if method == COMBINATORIAL_METHOD or not trees else [method] if method else list(formulations(instance))
     own = problem.module("solvers", "prove") if method is None and problem.certificate else None
     if own is not None:
-        found: OwnCertificate | None = own.prove(instance, solution, target, _expired(time_limit))
+        # Some go on until they are told to end, and a tree is there for what they cannot prove.
+        part = None if time_limit is None else time_limit / 2 if names else time_limit
+        found: OwnCertificate | None = own.prove(instance, solution, target, _expired(part))
         if found is not None and (best is None or sign * found.claim > sign * best[0]):
             best = found.claim, found
         if best is not None and sign * best[0] >= sign * target:
             return best[1], True
-    names = [] if method == COMBINATORIAL_METHOD or not trees else [method] if method else list(formulations(instance))
     for place, name in enumerate(names):
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:

@@ -1,0 +1,22 @@
+"""What proofs of a problem's own and trees over its formulations have of the time."""
+
+import itertools
+from types import SimpleNamespace
+
+from ddlopt import instances, proofs
+from ddlopt.solvers.scheduling import prove as of_schedules
+
+
+def test_a_proof_that_goes_on_until_the_end_leaves_time_for_a_tree(monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(proofs, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+
+    def never_done(_instance, _solution, _target, expired):
+        while not expired():
+            pass
+
+    monkeypatch.setattr(of_schedules, "prove", never_done)
+    instance = instances.load("scheduling/tiny-general")
+    certificate, closed = proofs.prove(instance, instances.best("scheduling/tiny-general"), 1e-4, 1000.0)
+    assert closed
+    assert certificate.method == "exact"
