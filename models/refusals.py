@@ -7,11 +7,6 @@ from pydantic import BaseModel, ValidationError
 
 from ddlopt.models.errors import InstanceError
 
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass as _ModelMetaclass
-else:
-    _ModelMetaclass = type(BaseModel)  # which has no public name
-
 _PLAIN_WORDS = {
     "missing": "is missing; every document needs it",
     "extra_forbidden": "there is no such field; remove it or correct its name",
@@ -35,15 +30,20 @@ def one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> str
     return line.replace("\n", " ")
 
 
-class InOneLine(_ModelMetaclass):
-    """Makes ``Thing(field=…)`` raise our error in one line, as data from a file do, in place of pydantic's.
+if TYPE_CHECKING:  # type checkers know by pydantic's own metaclass, and not by one derived from it, what a class takes
+    from pydantic._internal._model_construction import ModelMetaclass
 
-    Validation inside of a document does not come this way, so that pydantic still knows where in it a part is wrong.
-    """
+    InOneLine = ModelMetaclass
+else:
 
-    if not TYPE_CHECKING:  # what a class takes is said by its fields
+    class InOneLine(type(BaseModel)):  # whose own has no public name
+        """Makes ``Thing(field=…)`` raise our error in one line, as data from a file do, in place of pydantic's.
 
-        def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805
+        Validation inside of a document does not come this way, so that pydantic still knows where in it a part is
+        wrong.
+        """
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
             """An object of the class, or our error."""
             try:
                 return super().__call__(*args, **fields)

@@ -101,7 +101,7 @@ def collective(
         accelerators=count,
         switches=switches,
         links=tuple(Link(source=i, target=j, bytes_per_s=each) for (i, j), each in sorted(arcs.items())),
-        collective=collective,
+        collective=collective,  # type: ignore[arg-type]
         collective_bytes=gigabytes * _GB,
         root=(root or 0) if collective == "broadcast" else root,
     )

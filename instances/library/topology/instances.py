@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddlopt.instances.generators.topology import generate
 from ddlopt.instances.workloads import JOBS, topoopt_job
-from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology import TopologyInstance, TopologyProblem
 
 DANOINT_TRAFFIC = [
     [0, 10, 7, 13, 12, 13, 6, 13],
@@ -19,7 +19,7 @@ DANOINT_TRAFFIC = [
 """Right-hand sides of the rows BAL of MIPLIB's danoint (D. Bienstock)."""
 
 
-def instances() -> Iterator[TopologyInstance]:
+def instances() -> Iterator[TopologyProblem]:
     """All bundled instances of the family."""
     yield danoint()
     for servers in range(5, 17):
