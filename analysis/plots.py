@@ -103,7 +103,7 @@ def solutions(results: Sequence[Result], instances: Iterable[Instance]) -> Figur
         size = ", ".join(f"{header} = {value}" for header, value in sizes(instance).items())
         same = [each.bound for each in results if each.instance_digest == instance.digest]
         known = proofs.known(instance)
-        bound = best_bound([*same, known and known.bound], result.sense)
+        bound = best_bound([*same, None if known is None else known.bound], result.sense)
         gap = relative_gap(result.objective, bound, result.sense)
         told = "" if gap is None else f", gap {gap_text(gap)}"
         figures = f"{result.method}: {objective_text(result.objective, result.unit, digits=5)}{told}"

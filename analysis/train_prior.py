@@ -54,7 +54,7 @@ def instances(count: int, seed: int) -> Iterator[DeploymentInstance]:
 def example(instance: DeploymentInstance, seconds: float, seed: int) -> Example | None:
     """What local search says; None where it finds no plan that fits."""
     rater, clock = PlanRater(instance, ("even",)), Clock(Limits(seconds), None)
-    row, rating = rater.best_uniform()
+    row, rating = rater.best_uniform(clock)
     walk = Walk(rater, clock, np.random.default_rng(seed))
     row, rating = walk.descend(row, rating)
     for _ in range(PlanSearch.kicks):

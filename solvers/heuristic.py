@@ -149,7 +149,7 @@ class CertifiedMethod(ABC):
         if uses is not None:
             cls.uses = frozenset(uses)
         if "refuses" in vars(cls):
-            cls.refuses = _if_covered(vars(cls)["refuses"])  # type: ignore[method-assign]
+            cls.refuses = _if_covered(vars(cls)["refuses"])  # type: ignore[assignment, method-assign]
         match cls.__module__.split("."):
             case ["ddlopt", "solvers", family, _, *_]:
                 cls.family = family

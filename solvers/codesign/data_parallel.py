@@ -94,7 +94,7 @@ def thrifty(instance: CodesignInstance) -> tuple[int, ...] | None:
     """The leanest strategies over all servers, and then of layer after layer the usual one if it fits; None if not."""
     tables = tables_of(instance)
     chosen = [
-        min(range(len(own)), key=lambda a, own=own, on=on: (own[a] * len(on[a]), own[a]))
+        min((bytes_ * len(servers), bytes_, a) for a, (bytes_, servers) in enumerate(zip(own, on, strict=True)))[-1]
         for own, on in zip(tables.memory_bytes, tables.runs_on, strict=True)
     ]
     limit, taken = instance.device.memory_bytes, tables.memory_of(chosen)

@@ -162,7 +162,8 @@ def _slacks(program: SpectralProgram, y: Floats, t: float) -> tuple[list[Floats]
 def _round_bytes(program: SpectralProgram) -> float:
     """What the matrices of a round take."""
     edges, variables = program.mixing.shape
-    return 8.0 * (_OF_NODES * len(program.blocks) * program.nodes**2 + 2 * edges**2 + 2 * (variables + 1) ** 2)
+    numbers = _OF_NODES * len(program.blocks) * program.nodes**2 + 2 * edges**2 + 2 * (variables + 1) ** 2
+    return 8.0 * float(numbers)
 
 
 class _System:
