@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import SolutionError, SolverError
+from ddlopt.models.errors import DdloptError, SolutionError, SolverError
 from ddlopt.solvers import incumbents, standard_output
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import ProgressCallback, Result, better
@@ -261,7 +261,7 @@ def _portable(problem: BaseException) -> BaseException:
             return pickle.loads(pickle.dumps(problem)) and problem
     if isinstance(problem, KeyboardInterrupt):
         return KeyboardInterrupt()
-    return SolverError(f"{type(problem).__name__}: {problem}")
+    return SolverError(str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}")
 
 
 @contextlib.contextmanager

@@ -13,7 +13,9 @@ from volume import slow
 
 from ddlopt.analysis.bench import Store, Sweep, plan
 from ddlopt.analysis.bench.processes import isolated
+from ddlopt.models.errors import SolverError
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.wrappers.guarded_process import _portable as portable
 
 TINY = "topology/tiny-n4-d2"
 DDLOPT = Path(sys.executable).with_name("ddlopt")
@@ -180,3 +182,12 @@ def test_a_method_of_somebody_else_is_held_to_its_limit():
     assert (code, data["status"], data["objective"]) == (1, "no_solution", None)
     assert data["message"].startswith("did not heed its limit of 0.5 s, and was stopped ")
     assert data["message"] == data["details"]["stopped"]
+
+
+@pytest.mark.parametrize(("kind", "told"), [(SolverError, "no luck"), (ValueError, "Local: no luck")])
+def test_what_no_process_can_send_is_told_in_words(kind, told):
+    class Local(kind):
+        """Of a function, so that nobody else finds it."""
+
+    sent = portable(Local("no luck"))
+    assert (type(sent), str(sent)) == (SolverError, told)
