@@ -75,6 +75,11 @@ class MaxMinCircuits:
             return "a switch sets one-way circuits, but its optics are duplex"
         if not instance.parallel_links:
             return "several switches may join the same pair, but parallel links are off"
+        partners = np.maximum((instance.traffic_bytes > 0).sum(axis=1), (instance.traffic_bytes > 0).sum(axis=0))
+        if int(partners.max(initial=0)) > instance.degree:
+            # Otherwise there is a design: as many matchings as partners have a circuit for each pair (König).
+            busiest = int(partners.argmax())
+            return f"server {busiest} has {partners[busiest]} partners and {instance.degree} circuits; nobody forwards"
         return refuses_faint_traffic(instance)
 
     def scope(self, instance: TopologyInstance) -> str | None:
