@@ -9,6 +9,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test measures time, drawn examples neither: on a busy machine any of them may be slow.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # Tests run one a core. Threads of linear algebra beside them would wait for each other, a hundred times as long as
 # they work; this must be said before NumPy is imported.
