@@ -111,14 +111,14 @@ def test_trees_over_many_random_programs():
 
 
 BUNDLED = [
-    "scheduling/tiny-fair",
+    "scheduling/departures-half",
     "scheduling/tiny-contention",
     "aggregation/hot-tiny-p9-s2",
     "gossip/circulant-n9-d4-gap",
     slow("aggregation/graph-tiny-utilization"),
     slow("topology/tiny-n5-d3-duplex"),
     slow("scheduling/completion-j12-t30-g8"),
-    slow("compression/hipress-vgg19-n16-budget"),
+    slow("compression/sfb-resnet50-b4-w2-10g-memory"),
 ]
 
 
@@ -148,7 +148,7 @@ def test_other_proofs_are_no_trees(tmp_path):
 
 
 def test_on_the_command_line(call, tmp_path):
-    name = "scheduling/tiny-fair"
+    name = "scheduling/tiny-contention"
     code, out, _ = call("check", name, "--certificate", certificates.file_of(name), "--vipr", tmp_path / "proof.vipr")
     assert (code, "bound:" in out) == (0, True)
     assert check_vipr((tmp_path / "proof.vipr").read_text())[0] is not None
