@@ -84,7 +84,9 @@ def test_instances_with_cuts(name, tmp_path):
         assert verdict(changed, path) == "refused"
 
 
-@pytest.mark.parametrize("name", ["scheduling/tiny-contention", "gossip/circulant-n9-d4-gap", "aggregation/hot-tiny-p9-s2"])
+@pytest.mark.parametrize(
+    "name", ["scheduling/tiny-contention", "gossip/circulant-n9-d4-gap", "aggregation/hot-tiny-p9-s2"]
+)
 def test_bundled_trees(name, tmp_path):
     path = tmp_path / "proof.vipr"
     ddlopt.check_certificate(name, certificates.file_of(name), vipr=path)
