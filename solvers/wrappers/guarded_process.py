@@ -65,6 +65,7 @@ class GuardedProcess:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # there may be none
                 stream.flush()
+        _end_threads_of_highs()
         with warnings.catch_warnings():  # that this process has threads: those of linear algebra are made anew
             warnings.simplefilter("ignore", DeprecationWarning)
             self._number = os.fork()
@@ -133,6 +134,15 @@ class GuardedProcess:
             with contextlib.suppress(Exception):  # there may be no standard error
                 sys.stderr.write(some.decode("utf-8", "replace"))
                 sys.stderr.flush()
+
+
+def _end_threads_of_highs() -> None:
+    """End the threads that HiGHS keeps for its next run in this thread.
+
+    A forked process has none of them, but HiGHS believes it has: it fails when it ends them ("Invalid argument").
+    """
+    if "highspy" in sys.modules:
+        sys.modules["highspy"].Highs.resetGlobalScheduler(True)
 
 
 def _run(pipe: Connection, notes: int, work: Work, instance: Instance, memory_bytes: int | None) -> None:

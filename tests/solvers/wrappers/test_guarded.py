@@ -15,6 +15,7 @@ import ddlopt
 from ddlopt.models.catalogue import family
 from ddlopt.models.errors import OptionError, SolverError, UnknownNameError
 from ddlopt.solvers import certify
+from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits, TracePoint
 from ddlopt.solvers.external import checked
 from ddlopt.solvers.heuristic import Heuristic
@@ -84,6 +85,18 @@ def test_other_errors_are_themselves():
 
     with pytest.raises(UnknownNameError, match="there is no such thing"):
         solve(fails)
+
+
+def test_highs_was_run_before_by_whoever_asks():
+    def run(threads):
+        highs = SilentHighs()
+        highs.setOptionValue("threads", threads)
+        highs.addVariable(1, 2, 1)
+        highs.run()
+        assert highs.getObjectiveValue() == 1
+
+    run(2)  # keeps a thread, which a forked process does not have
+    solve(lambda: (run(2), run(1), run(2)))
 
 
 @pytest.mark.parametrize("does", [lambda: os._exit(3), lambda: os.kill(os.getpid(), signal.SIGTERM)])
