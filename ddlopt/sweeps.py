@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Suites = Annotated[
     list[str],
-    typer.Argument(metavar="SUITE…", help="Suites (default, quick), patterns of library names, or .json files."),
+    typer.Argument(metavar="SUITE…", help="Suites (default, quick), drawn:SEED, patterns of names, or .json files."),
 ]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
+from ddlopt.instances.library import DRAWN
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
@@ -171,7 +172,7 @@ def _require_known(methods: Iterable[str]) -> None:
 
 
 def matching(patterns: Iterable[str]) -> list[str]:
-    """Library names that match the patterns (``topology/*-n12-*``), and files; each once, in order.
+    """Library names that match the patterns (``topology/*-n12-*``), drawn ones, and files; each once, in order.
 
     Raises
     ------
@@ -180,6 +181,11 @@ def matching(patterns: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for pattern in patterns:
+        if pattern.startswith(DRAWN):
+            from ddlopt.instances import drawn
+
+            found |= dict.fromkeys(drawn.names(pattern))
+            continue
         names = [name for name in instances.names() if fnmatch.fnmatchcase(name, pattern)]
         if not names and Path(pattern).is_file():
             names = [pattern]

@@ -13,6 +13,8 @@ from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import InstanceError, UnknownNameError
 from ddlopt.models.reading import parsed, read_text
 
+DRAWN = "drawn:"
+"""What names of drawn instances begin with."""
 RECORDS = "records.json"
 """The file in a family's folder that is no instance."""
 
@@ -54,7 +56,9 @@ def _stems(folder: Path, changed_ns: int) -> tuple[str, ...]:
 
 
 def load(name_or_path: str | Path) -> Instance:
-    """A bundled instance by its name (see :func:`find`), or one from a ``.json`` or ``.json.gz`` file.
+    """A bundled instance by its name (see :func:`find`), a drawn one, or one from a ``.json`` or ``.json.gz`` file.
+
+    ``"drawn:7/topology/3"`` is the third instance of topology that seed 7 draws; see :mod:`ddlopt.instances.drawn`.
 
     Raises
     ------
@@ -68,6 +72,10 @@ def load(name_or_path: str | Path) -> Instance:
         name = find(text)
         if name is not None:
             return load(_file(name))
+        if text.startswith(DRAWN):
+            from ddlopt.instances import drawn
+
+            return drawn.load(text)
         if not text.endswith((".json", ".gz")) and not Path(text).exists():
             raise UnknownNameError(_unknown(text))
     return _read(Path(name_or_path))
