@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any
 
 from ddlopt.instances.generators import generate
-from ddlopt.instances.library import DRAWN
 from ddlopt.models.catalogue import problem as problem_named
 from ddlopt.models.catalogue import problems
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import InstanceError, OptionError, UnknownNameError
 
+PREFIX = "drawn:"
 COUNT = 10
 """Instances of each problem."""
 _TRIES = 50
@@ -204,10 +204,10 @@ def names(pattern: str) -> tuple[str, ...]:
     UnknownNameError
         If the seed is no whole number, or there is nothing of the kind.
     """
-    seed, _, rest = pattern.removeprefix(DRAWN).partition("/")
+    seed, _, rest = pattern.removeprefix(PREFIX).partition("/")
     if not (seed.isascii() and seed.isdigit()):
         raise UnknownNameError(f"'{pattern}': write drawn:SEED, with a whole number from 0 on as seed")
-    every = tuple(f"{DRAWN}{int(seed)}/{path}/{number}" for path in problems() for number in range(1, COUNT + 1))
+    every = tuple(f"{PREFIX}{int(seed)}/{path}/{number}" for path in problems() for number in range(1, COUNT + 1))
     found = tuple(each for each in every if _begins(each.partition("/")[2], rest))
     if not found:
         raise UnknownNameError(
@@ -240,13 +240,13 @@ def load(name: str) -> Instance:
 
 @cache
 def _load(name: str) -> Instance:
-    seed, _, rest = name.removeprefix(DRAWN).partition("/")
+    seed, _, rest = name.removeprefix(PREFIX).partition("/")
     path, _, number = rest.rpartition("/")
     kinds = RANGES[path]
     kind = kinds[(int(number) - 1) % len(kinds)]
     for source in _sources(name):
         try:
-            made = kind.made(path.partition("/")[0], source, name.removeprefix(DRAWN).replace("/", "-"))
+            made = kind.made(path.partition("/")[0], source, name.removeprefix(PREFIX).replace("/", "-"))
         except (OptionError, InstanceError):
             continue
         assert isinstance(made, problem_named(path).instance), path

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
-from ddlopt.instances.library import DRAWN
+from ddlopt.instances import drawn
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
@@ -181,9 +181,7 @@ def matching(patterns: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for pattern in patterns:
-        if pattern.startswith(DRAWN):
-            from ddlopt.instances import drawn
-
+        if pattern.startswith(drawn.PREFIX):
             found |= dict.fromkeys(drawn.names(pattern))
             continue
         names = [name for name in instances.names() if fnmatch.fnmatchcase(name, pattern)]

@@ -13,8 +13,6 @@ from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import InstanceError, UnknownNameError
 from ddlopt.models.reading import parsed, read_text
 
-DRAWN = "drawn:"
-"""What names of drawn instances begin with."""
 RECORDS = "records.json"
 """The file in a family's folder that is no instance."""
 
@@ -72,9 +70,9 @@ def load(name_or_path: str | Path) -> Instance:
         name = find(text)
         if name is not None:
             return load(_file(name))
-        if text.startswith(DRAWN):
-            from ddlopt.instances import drawn
+        from ddlopt.instances import drawn
 
+        if text.startswith(drawn.PREFIX):
             return drawn.load(text)
         if not text.endswith((".json", ".gz")) and not Path(text).exists():
             raise UnknownNameError(_unknown(text))
