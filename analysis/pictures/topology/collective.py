@@ -2,7 +2,6 @@
 
 import itertools
 from collections import defaultdict
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, busy_s
 
 _TREE, _EDGE = "#c23b22", "#333333"
 _LABELLED = 40
@@ -22,7 +21,7 @@ _LABELLED = 40
 def draw(axes: Any, instance: CollectiveInstance, solution: CollectivePlan) -> None:
     """Accelerators on a circle, switches inside; links are the darker the busier, and the first tree is red."""
     at = _places(instance)
-    busy = _busy(instance, solution)
+    busy = {link: float(each) for link, each in busy_s(instance, solution.trees).items()}
     most = max(busy.values())
     colours = colormaps["Blues"]
     for link in instance.bandwidth:
@@ -62,17 +61,6 @@ def _places(instance: CollectiveInstance) -> Any:
         at[node] += 0.09 * np.sqrt(seen[key]) * np.array([np.cos(turn), np.sin(turn)])
         seen[key] += 1
     return at
-
-
-def _busy(instance: CollectiveInstance, solution: CollectivePlan) -> dict[tuple[int, int], float]:
-    """Seconds for which each link carries bytes."""
-    load: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
-    for tree in solution.trees:
-        for path in (*tree.gather, *tree.spread):
-            for link in itertools.pairwise(path):
-                load[link] += Fraction(tree.share)
-    size = instance.collective_bytes
-    return {link: float(each) * size / instance.bandwidth[link] for link, each in load.items()}
 
 
 def _arrow(axes: Any, at: Any, link: tuple[int, int], colour: Any, width: float, order: int) -> None:

@@ -1,7 +1,10 @@
 """One collective on a network that is given."""
 
 from collections import defaultdict
+from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -16,6 +19,8 @@ LARGEST = 20_000
 Node = Annotated[int, Field(ge=0)]
 Path = Annotated[tuple[Node, ...], Field(min_length=2)]
 """Nodes of a path one after the other; between the first and the last they only forward."""
+Arc = tuple[int, int]
+"""The two ends of a link: from, to."""
 
 
 class Link(Part):
@@ -127,7 +132,7 @@ class CollectiveInstance(TopologyProblem):
         return self.accelerators + self.switches
 
     @cached_property
-    def bandwidth(self) -> dict[tuple[int, int], float]:
+    def bandwidth(self) -> dict[Arc, float]:
         """Bytes per second of each pair of nodes with a link."""
         return {(link.source, link.target): link.bytes_per_s for link in self.links}
 
@@ -183,6 +188,23 @@ class CollectivePlan(TopologyAnswer):
 
     problem: Literal["collective"] = "collective"
     trees: tuple[Tree, ...] = Field(min_length=1)
+
+
+def shares_of_links(trees: Iterable[Tree]) -> dict[Arc, Fraction]:
+    """Of all M bytes, what each link carries; the links that carry any."""
+    found: dict[Arc, Fraction] = defaultdict(Fraction)
+    for tree in trees:
+        share = Fraction(tree.share)
+        for path in (*tree.gather, *tree.spread):
+            for link in pairwise(path):
+                found[link] += share
+    return found
+
+
+def busy_s(instance: CollectiveInstance, trees: Iterable[Tree]) -> dict[Arc, Fraction]:
+    """Seconds for which each link carries bytes, of those that carry any."""
+    size = Fraction(instance.collective_bytes)
+    return {link: size * each / Fraction(instance.bandwidth[link]) for link, each in shares_of_links(trees).items()}
 
 
 def reached(heads: dict[int, list[int]], first: int) -> set[int]:

@@ -21,10 +21,9 @@ from typing import Any
 
 from ddlopt.models.topology.collective.arborescence import least_arborescence
 from ddlopt.models.topology.collective.cuts import whole
-from ddlopt.models.topology.collective.instance import CollectiveInstance
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
 
-Prices = Mapping[tuple[int, int], Any]
-Path = tuple[int, ...]
+Prices = Mapping[Arc, Any]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def least_cost(instance: CollectiveInstance, found: list[Wanted]) -> Any:
     return sum(each.part * each.cost for each in found)
 
 
-def price_bound(instance: CollectiveInstance, prices: Mapping[tuple[int, int], Fraction]) -> Fraction:
+def price_bound(instance: CollectiveInstance, prices: Mapping[Arc, Fraction]) -> Fraction:
     """Seconds below which no plan is, by prices that are not negative; links without one cost nothing.
 
     Raises

@@ -1,13 +1,19 @@
 """Any collective by column generation: trees (or paths) that prices of links ask for, and the bound of these prices."""
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.instance import (
+    Arc,
+    CollectiveInstance,
+    CollectivePlan,
+    Path,
+    Tree,
+    busy_s,
+)
 from ddlopt.models.topology.collective.prices import Wanted, cheapest, least_cost, price_bound
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
@@ -17,7 +23,6 @@ from ddlopt.solvers.topology.collective.shares import (
     FINE,
     Column,
     Generation,
-    Link,
     Shares,
     common_denominators,
     fractions,
@@ -63,7 +68,7 @@ class TreeColumns(CertifiedMethod, uses=("start",)):
         parts = {_part(instance, each.root, each.spread): each.part for each in first}
         trees: dict[Hashable, Wanted] = {}
 
-        def priced(prices: Mapping[Link, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
+        def priced(prices: Mapping[Arc, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
             found = cheapest(instance, prices)
             return float(least_cost(instance, found)), True, _columns(instance, trees, found)
 
@@ -83,7 +88,7 @@ def _of_start(instance: CollectiveInstance, plan: CollectivePlan | None) -> list
     return [] if plan is None else [(plan, seconds_of(instance, plan.trees))]
 
 
-def _bounds(instance: CollectiveInstance, prices: Mapping[Link, float]) -> Iterable[Fraction]:
+def _bounds(instance: CollectiveInstance, prices: Mapping[Arc, float]) -> Iterable[Fraction]:
     """Bounds of prices rounded to fractions."""
     largest = max(prices.values())
     for denominator in (*DENOMINATORS, FINE):
@@ -142,9 +147,4 @@ def _rounded(
 
 def seconds_of(instance: CollectiveInstance, trees: Iterable[Tree]) -> Fraction:
     """For which the busiest link is busy."""
-    load: dict[Link, Fraction] = defaultdict(Fraction)
-    for tree in trees:
-        for link, times in loads(tree.gather + tree.spread).items():
-            load[link] += Fraction(tree.share) * times
-    size = Fraction(instance.collective_bytes)
-    return max(size * each / Fraction(instance.bandwidth[link]) for link, each in load.items())
+    return max(busy_s(instance, trees).values())

@@ -16,10 +16,10 @@ from ddlopt.models.topology.collective.cuts import (
     whole,
     worst_cut,
 )
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Tree
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.collective.kernels import Ints, packed
-from ddlopt.solvers.topology.collective.splitting import Path, Split
+from ddlopt.solvers.topology.collective.splitting import Split
 
 _LARGEST_NUMBER = 2**40
 """Of whole capacities: sums of all stay within 64 bits."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.topology.collective.prices import shortest
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
@@ -20,7 +20,6 @@ from ddlopt.solvers.topology.collective.shares import (
     SAME,
     Column,
     Generation,
-    Link,
     common_denominators,
     fractions,
     loads,
@@ -75,7 +74,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
         rings: dict[Hashable, Ring] = {}
         exact = instance.accelerators <= EXACT
 
-        def priced(prices: Mapping[Link, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
+        def priced(prices: Mapping[Arc, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
             cost, ring = self._priced(instance, prices, rng)
             rings[ring] = ring
             used = [path for path in ring if path[-1] != instance.root]
@@ -99,7 +98,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
         return MethodOutput(best, details, scope=scope, scope_bound=bound)
 
     def _priced(
-        self, instance: CollectiveInstance, prices: Mapping[Link, float], rng: np.random.Generator
+        self, instance: CollectiveInstance, prices: Mapping[Arc, float], rng: np.random.Generator
     ) -> tuple[float, Ring]:
         """The ring that costs least, or nearly so, and what it costs."""
         costs, paths = shortest(instance, prices) if self.forwarding else _direct(instance, prices)
@@ -143,7 +142,7 @@ def ring_trees(instance: CollectiveInstance, ring: Ring, share: Fraction) -> Ite
         )
 
 
-def _direct(instance: CollectiveInstance, prices: Mapping[Link, float]) -> tuple[list[list[float]], list[list[Path]]]:
+def _direct(instance: CollectiveInstance, prices: Mapping[Arc, float]) -> tuple[list[list[float]], list[list[Path]]]:
     """Paths between accelerators over switches only; costs are infinite where there are none."""
     count = instance.accelerators
     costs: list[list[float]] = [[np.inf] * count for _ in range(count)]

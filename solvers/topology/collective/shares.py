@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.topology.collective.instance import Arc, Path
 
 DENOMINATORS = (60, 1000, 10**5)
 """Of single numbers of the linear program: optima have small ones; what they have in common is sought among these."""
@@ -25,9 +26,6 @@ _FEW = 1e-3
 """Rate below which numbers are measured anew."""
 _PLENTY = 1e6
 """Bandwidth beyond which a link never binds, in units of a rate that nothing exceeds."""
-
-Link = tuple[int, int]
-Path = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Column:
     """
 
     part: Hashable
-    load: Mapping[Link, float]
+    load: Mapping[Arc, float]
 
 
 @dataclass(frozen=True)
@@ -61,11 +59,11 @@ class Shares:
     """
 
     weights: dict[int, float]
-    prices: dict[Link, float]
+    prices: dict[Arc, float]
     seconds: float
 
 
-Pricing = Callable[[Mapping[Link, float]], tuple[float, bool, Mapping[Hashable, Column]]]
+Pricing = Callable[[Mapping[Arc, float]], tuple[float, bool, Mapping[Hashable, Column]]]
 """What a byte costs at least under prices of links, whether that is proven, and columns that cost so little, by key."""
 
 
@@ -100,19 +98,19 @@ class Generation:
     in Operational Research 4(2), 1997.
     """
 
-    bandwidth: Mapping[Link, float]
+    bandwidth: Mapping[Arc, float]
     parts: Mapping[Hashable, Fraction]
     columns: dict[Hashable, Column] = field(default_factory=dict)
     smoothing: float = 0.6
     shares: Shares | None = None
-    prices: Mapping[Link, float] = field(default_factory=dict)
+    prices: Mapping[Arc, float] = field(default_factory=dict)
     proven: float = 0.0
     rounds: int = 0
     _best: float = 0.0
 
     def run(self, pricing: Pricing, most: int, floor: float, stop: Callable[[], bool]) -> Shares:
         """Rounds until nothing new is found, ``floor`` seconds a byte are met, or it is to stop; one at least."""
-        tried: Mapping[Link, float] = {link: 1 / each for link, each in self.bandwidth.items()}
+        tried: Mapping[Arc, float] = {link: 1 / each for link, each in self.bandwidth.items()}
         while self.rounds < most and not (self.shares is not None and stop()):
             self.rounds += 1
             cost, exact, found = pricing(tried)
@@ -131,7 +129,7 @@ class Generation:
         assert self.shares is not None
         return self.shares
 
-    def _keep(self, prices: Mapping[Link, float], cost: float, exact: bool) -> None:
+    def _keep(self, prices: Mapping[Arc, float], cost: float, exact: bool) -> None:
         worth = sum(each * prices[link] for link, each in self.bandwidth.items())
         if cost / worth > self._best or not self.prices:
             self._best = cost / worth
@@ -140,7 +138,7 @@ class Generation:
 
 
 def best_shares(
-    bandwidth: Mapping[Link, float], parts: Mapping[Hashable, Fraction], columns: Sequence[Column], floor: float
+    bandwidth: Mapping[Arc, float], parts: Mapping[Hashable, Fraction], columns: Sequence[Column], floor: float
 ) -> Shares:
     """Bytes on columns so that each part has its own and the busiest link is busy for as short as possible.
 
@@ -218,6 +216,6 @@ def common_denominators(numbers: Iterable[float]) -> Iterable[int]:
     yield FINE
 
 
-def loads(paths: Iterable[Path]) -> Counter[Link]:
+def loads(paths: Iterable[Path]) -> Counter[Arc]:
     """How often each link is used."""
     return Counter(link for path in paths for link in itertools.pairwise(path))

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.topology.collective.instance import Arc, Path
 from ddlopt.solvers.topology.collective.kernels import Ints, least_arriving, spare
-
-Path = tuple[int, ...]
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Split:
     accelerators: int
     counts: Ints
     expired: Callable[[], bool]
-    paths: dict[tuple[int, int], list[tuple[Path, int]]] = field(default_factory=lambda: defaultdict(list))
+    paths: dict[Arc, list[tuple[Path, int]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         for i, j in np.argwhere(self.network).tolist():

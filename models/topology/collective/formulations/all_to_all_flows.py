@@ -12,7 +12,7 @@ from pyomo.core.expr import LinearExpression
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import SOLVER_TOL
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.units import check_range, unit_of
 
 _PARTS = 10**9
@@ -21,8 +21,6 @@ _NOTHING = 1e-9
 """Part of a pair's bytes that counts as none: solvers hold rows to some 1e-9."""
 _FAINT = 1e-3
 """Of the unit of time, which one accelerator takes at least: a link with less to do has no row."""
-
-Link = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class AllToAllFlows:
 
     def start(self, block: pyo.Block, instance: CollectiveInstance, solution: CollectivePlan) -> None:
         """Set flows to what the plan's paths carry, and the time to what they take."""
-        flow: dict[tuple[int, Link], Fraction] = dict.fromkeys(
+        flow: dict[tuple[int, Arc], Fraction] = dict.fromkeys(
             ((s, link) for s in range(instance.accelerators) for link in instance.bandwidth), Fraction(0)
         )
         for tree in solution.trees:
@@ -154,7 +152,7 @@ def _limit(block: pyo.Block, instance: CollectiveInstance) -> None:
         return LinearExpression(linear_coefs=[seconds] * len(flows) + [-1.0], linear_vars=[*flows, b.time]) <= 0
 
 
-def _paths(instance: CollectiveInstance, left: dict[Link, float], source: int, target: int) -> list[Tree]:
+def _paths(instance: CollectiveInstance, left: dict[Arc, float], source: int, target: int) -> list[Tree]:
     """Paths for a pair's bytes, which are taken from what is left of the flow."""
     amounts: list[tuple[Path, float]] = []
     wanted = 1.0
@@ -180,7 +178,7 @@ def _paths(instance: CollectiveInstance, left: dict[Link, float], source: int, t
     ]
 
 
-def _open_path(instance: CollectiveInstance, left: dict[Link, float], source: int, target: int) -> Path | None:
+def _open_path(instance: CollectiveInstance, left: dict[Arc, float], source: int, target: int) -> Path | None:
     """The path of fewest links that still have flow."""
     before, waiting = {source: source}, deque([source])
     while waiting and target not in before:
