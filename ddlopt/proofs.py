@@ -294,17 +294,20 @@ def prove(
     best: tuple[Fraction, Certificate] | None = None
     combinatorial = method in (None, COMBINATORIAL_METHOD)
     known = _combinatorial_of(instance, asked=method is not None) if combinatorial else None
+    own = problem.module("solvers", "prove") if method is None and problem.certificate else None
+    witness = own is not None and problem.own_certificate is not None and problem.own_certificate.witness
     if known is not None:
         best = known.claim, known
-        if sign * known.claim >= sign * target:
+        if sign * known.claim >= sign * target and not witness:
             return known, True
     names = [] if method == COMBINATORIAL_METHOD or not trees else [method] if method else list(formulations(instance))
-    own = problem.module("solvers", "prove") if method is None and problem.certificate else None
     if own is not None:
         # Some go on until they are told to end, and a tree is there for what they cannot prove.
         part = None if time_limit is None else time_limit / 2 if names else time_limit
         found: OwnCertificate | None = own.prove(instance, solution, target, _expired(part))
-        if found is not None and (best is None or sign * found.claim > sign * best[0]):
+        if found is not None and (
+            best is None or sign * found.claim > sign * best[0] or (witness and found.claim == best[0])
+        ):
             best = found.claim, found
         if best is not None and sign * best[0] >= sign * target:
             return best[1], True

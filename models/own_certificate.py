@@ -39,11 +39,15 @@ class OwnCertificate:
         By which a file says what it is.
     kind, says : str
         In a word, and of what it holds in a line for people.
+    witness : bool
+        Whether it names what the combinatorial bound is found by, and is found as soon: a file with less to believe,
+        which is written in place of the name of that bound.
     """
 
     format: ClassVar[str]
     kind: ClassVar[str]
     says: ClassVar[str]
+    witness: ClassVar[bool] = False
 
     instance: str
     instance_digest: str

@@ -36,6 +36,8 @@ BUNDLED = {
     "device sets": "deployment/partition-training-n40-k3",
     "choices": "codesign/tiny-factors-n6-d3",
     "tree": "scheduling/tiny-pollux",
+    "sets of collectives": "topology/all-reduce-path-4",
+    "prices of collectives": "topology/all-to-all-circulant-8-1-3",
 }
 """The file in the library of an instance."""
 MADE = {"hops": "topology/all-to-all-n6-d2", "placements": "aggregation/registers-tiny-collisions-n8-r3",

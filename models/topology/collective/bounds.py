@@ -1,6 +1,7 @@
 """Times below which no plan for a collective is, from cuts and from how far bytes have to go."""
 
 from collections import deque
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 
@@ -78,20 +79,40 @@ def _passed(instance: CollectiveInstance, parts: list[frozenset[int]]) -> Fracti
     return 2 * (len(parts) - 1) / min(out, into)
 
 
+def sets(instance: CollectiveInstance) -> Iterator[list[frozenset[int]]]:
+    """The sets of nodes by which :func:`exact_collective_bound` bounds, one or the parts of an all-reduce at a time."""
+    match instance.collective:
+        case "all-gather":
+            yield [worst_gather_cut(instance).side]
+        case "reduce-scatter":
+            yield [worst_scatter_cut(instance).side]
+        case "broadcast":
+            yield [broadcast_cut(instance).side]
+        case "all-reduce":
+            yield [narrowest_cut(instance).side]
+            yield from parts(instance)
+        case "all-to-all":
+            for side in _sides(instance):
+                yield [side]
+
+
 def _least_sent(instance: CollectiveInstance) -> Fraction:
     """The largest of pairs that a set separates over its bytes per second, over a few sets."""
-    network, everything = capacities(instance), frozenset(range(instance.nodes))
-    cuts: list[Cut] = [worst_gather_cut(instance), worst_scatter_cut(instance)]
-    sides = {side for cut in cuts for side in (cut.side, everything - cut.side)}
-    joined = {part for each in parts(instance) for part in each}
-    sides |= joined | {everything - part for part in joined}
-    best = Fraction(0)
-    for side in sides:
+    network, best = capacities(instance), Fraction(0)
+    for side in _sides(instance):
         inside = sum(node < instance.accelerators for node in side)
-        out = out_of(side, network)
-        if inside * (instance.accelerators - inside) and out:
-            best = max(best, inside * (instance.accelerators - inside) / out)
+        best = max(best, inside * (instance.accelerators - inside) / out_of(side, network))
     return best
+
+
+def _sides(instance: CollectiveInstance) -> list[frozenset[int]]:
+    """Sets with accelerators inside and outside, for an all-to-all."""
+    everything = frozenset(range(instance.nodes))
+    cuts: list[Cut] = [worst_gather_cut(instance), worst_scatter_cut(instance)]
+    found = {cut.side for cut in cuts} | {part for each in parts(instance) for part in each}
+    found |= {everything - side for side in found}
+    some = [side for side in found if 0 < sum(node < instance.accelerators for node in side) < instance.accelerators]
+    return sorted(some, key=sorted)
 
 
 def _bytes_times_links(instance: CollectiveInstance) -> Fraction:

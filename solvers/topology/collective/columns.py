@@ -1,6 +1,6 @@
 """Any collective by column generation: trees (or paths) that prices of links ask for, and the bound of these prices."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -63,7 +63,31 @@ class TreeColumns(CertifiedMethod, uses=("start",)):
     def find(self, instance: CollectiveInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Trees, their shares as fractions, and the bound of the best prices."""
         known = start if isinstance(start, CollectivePlan) else None
-        bound, size = exact_collective_bound(instance), instance.collective_bytes
+        generation, shares, trees, parts = self.generated(instance, known, lambda: clock.expired)
+        bound = exact_collective_bound(instance)
+        columns = list(generation.columns.items())
+        plans = [*_rounded(instance, parts, columns, trees, shares), *_of_start(instance, known)]
+        plan, objective = min(plans, key=lambda each: each[1])
+        if objective > bound:
+            bound = max(bound, *(price_bound(instance, each) for each in rounded_prices(generation, shares)))
+        details = {"rounds": generation.rounds, "columns": len(columns), "exact": float(objective == bound)}
+        return MethodOutput(plan, details, bound=float(bound))
+
+    def generated(
+        self, instance: CollectiveInstance, known: CollectivePlan | None, expired: Callable[[], bool]
+    ) -> tuple[Generation, Shares, dict[Hashable, Wanted], dict[Hashable, Fraction]]:
+        """Column generation until nothing is left to gain or the time has expired.
+
+        Returns
+        -------
+        Generation, Shares
+            With the best prices, and the last linear program.
+        dict
+            The tree of each column.
+        dict
+            Of M, the parts that the collective has.
+        """
+        floor = float(exact_collective_bound(instance)) / instance.collective_bytes
         first = cheapest(instance, {link: 1 / each for link, each in instance.bandwidth.items()})
         parts = {_part(instance, each.root, each.spread): each.part for each in first}
         trees: dict[Hashable, Wanted] = {}
@@ -74,27 +98,22 @@ class TreeColumns(CertifiedMethod, uses=("start",)):
 
         opening = _columns(instance, trees, [] if known is None else _of_plan(instance, parts, known))
         generation = Generation(instance.bandwidth, parts, opening, self.smoothing)
-        shares = generation.run(priced, self.rounds, float(bound) / size, lambda: clock.expired)
-        columns = list(generation.columns.items())
-        plans = [*_rounded(instance, parts, columns, trees, shares), *_of_start(instance, known)]
-        plan, objective = min(plans, key=lambda each: each[1])
-        if objective > bound:
-            bound = max([bound, *_bounds(instance, generation.prices), *_bounds(instance, shares.prices)])
-        details = {"rounds": generation.rounds, "columns": len(columns), "exact": float(objective == bound)}
-        return MethodOutput(plan, details, bound=float(bound))
+        shares = generation.run(priced, self.rounds, floor, expired)
+        return generation, shares, trees, parts
 
 
 def _of_start(instance: CollectiveInstance, plan: CollectivePlan | None) -> list[tuple[CollectivePlan, Fraction]]:
     return [] if plan is None else [(plan, seconds_of(instance, plan.trees))]
 
 
-def _bounds(instance: CollectiveInstance, prices: Mapping[Arc, float]) -> Iterable[Fraction]:
-    """Bounds of prices rounded to fractions."""
-    largest = max(prices.values())
+def rounded_prices(generation: Generation, shares: Shares) -> Iterable[dict[Arc, Fraction]]:
+    """The best prices and the last ones as fractions, those of small denominators first."""
     for denominator in (*DENOMINATORS, FINE):
-        rounded = {link: Fraction(each / largest).limit_denominator(denominator) for link, each in prices.items()}
-        if any(rounded.values()):
-            yield price_bound(instance, rounded)
+        for prices in (generation.prices, shares.prices):
+            largest = max(prices.values())
+            rounded = {link: Fraction(each / largest).limit_denominator(denominator) for link, each in prices.items()}
+            if any(rounded.values()):
+                yield rounded
 
 
 def _part(instance: CollectiveInstance, root: int, spread: tuple[Path, ...]) -> Hashable:
