@@ -10,21 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.readers.models import jobs
+from ddlopt.instances.readers.models.config_fields import LARGEST, Fields
 from ddlopt.instances.readers.models.transformer_families import FAMILIES, NESTED, OTHER_WISE, Family
+from ddlopt.instances.readers.models.transformer_mixed import (
+    with_chosen_tokens,
+    with_delta_rule,
+    with_lightning,
+    with_state_space,
+    with_two_kinds_of_heads,
+)
 from ddlopt.instances.readers.models.transformer_names import named_workload
+from ddlopt.instances.readers.models.transformer_pairs import PAIRS, length
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
+from ddlopt.instances.workloads.networks.transformer_parts import Latent
 from ddlopt.instances.workloads.networks.transformer_step import transformer_step
-from ddlopt.instances.workloads.networks.transformers import Latent, Transformer
+from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import BF16, FP32, Precision
-from ddlopt.models.errors import InstanceError, OptionError
+from ddlopt.models.errors import InstanceError
 from ddlopt.models.reading import UnreadableError, parsed, read_text
 
-_LONGEST = 2048
-"""Tokens of a sample unless told otherwise, where the context is longer."""
-# As many as no model comes near: a slip of the pen must not fill the memory.
-_MOST = {"layers": 10_000, "experts": 4096}
-_LARGEST = 10**9
-"""Of any size."""
 _CONTEXTS = ("max_sequence_length", "max_seq_len", "seq_length")
 """Other names of the context, where it has no parameters."""
 _LABELLED: Mapping[str, Mapping[str, Any]] = {
@@ -113,18 +117,33 @@ def _config(path: str | Path) -> "_Config":
     return _Config(path, data)
 
 
-class _Config:
+_READ = ", ".join((*FAMILIES, *PAIRS))
+_MIXED = {
+    "state space": with_state_space,
+    "delta rule": with_delta_rule,
+    "lightning": with_lightning,
+    "two kinds of heads": with_two_kinds_of_heads,
+    "chosen tokens": with_chosen_tokens,
+}
+"""What makes blocks unlike, by ``Family.mixed``."""
+
+
+class _Config(Fields):
     """A configuration's fields, each with the name that its family gives it."""
 
     def __init__(self, path: str | Path, data: Mapping[str, Any]) -> None:
-        self.path, self.assumed = path, []  # type: str | Path, list[str]
+        super().__init__(path, data, str(data.get("model_type")))
+        self.towers = isinstance(data.get("text_config"), Mapping) and "vision_config" in data
         self.data = data = self._text(data)
         name = data.get("model_type")
         if not isinstance(name, str):
-            raise InstanceError(f"{path}: model_type is {name!r}; what is read: {', '.join(FAMILIES)}")
-        self.name, self.family = name, FAMILIES.get(name) or self._unknown(name)
-        self.names = self.family.names
-        self.heads = _ENCODER_HEADS if name in ("bert", "roberta") else _DECODER_HEADS
+            raise InstanceError(f"{path}: model_type is {name!r}; what is read: {_READ}")
+        self.name, self.heads = name, _ENCODER_HEADS if name in ("bert", "roberta") else _DECODER_HEADS
+        if name in PAIRS:
+            self.heads = PAIRS[name][1]
+        else:
+            self.family = FAMILIES.get(name) or self._unknown(name)
+            self.names = self.family.names
         self.ending = self._ending()
 
     def told(self, sizes: Transformer) -> str:
@@ -146,19 +165,21 @@ class _Config:
 
     def _unknown(self, name: str) -> Family:
         """What is not known by name is read by its fields, as one of Llama's kin, unless a field tells otherwise."""
-        odd = [field for field in OTHER_WISE if self.data.get(field)]
+        odd = [f"{field}, {part}" for field, part in OTHER_WISE.items() if self.data.get(field)]
         kinds = self.data.get("layer_types") or ()
-        odd += ["layer_types"] if any("linear" in str(kind) or "mamba" in str(kind) for kind in kinds) else []
+        strange = [kind for kind in kinds if "linear" in str(kind) or "mamba" in str(kind) or "conv" in str(kind)]
+        odd += [f"layer_types, {strange[0]}"] if strange else []
         needed = ("hidden_size", "num_hidden_layers", "num_attention_heads")
         missing = [field for field in needed if field not in self.data]
         named = self.data.get("architectures") or ["ForCausalLM"]
         model = str(named[0] if isinstance(named, list) else named)
         decoder = model.endswith(("ForCausalLM", "ForConditionalGeneration"))
         if odd or missing or not decoder:
-            why = f"it has {odd[0]}" if odd else f"{missing[0]} is missing" if missing else "it is no language model"
+            towers = "it has two towers, of text and of images" if self.towers else "it is no language model"
+            why = f"it has {odd[0]}" if odd else f"{missing[0]} is missing" if missing and decoder else towers
             raise InstanceError(
                 f"{self.path}: model_type is {name!r}, which cannot be read by its fields ({why}); what is read: "
-                f"{', '.join(FAMILIES)}"
+                f"{_READ}"
             )
         experts_by = {"num_local_experts": "usual", "num_experts": "qwen", "n_routed_experts": "deepseek"}
         told = next((field for field in experts_by if field in self.data), None)
@@ -168,6 +189,9 @@ class _Config:
         return replace(usual, experts=experts, names={**usual.names, **({"experts": told} if told else {})})
 
     def sizes(self, sequence: int | None) -> Transformer:
+        if self.name in PAIRS:
+            make, _ = PAIRS[self.name]
+            return make(self, sequence, self.head())
         family, names = self.family, self.names
         hidden, heads, layers = (self.number(names[each]) for each in ("hidden", "heads", "layers"))
         self.refuse_many("layers", names["layers"], layers)
@@ -189,6 +213,8 @@ class _Config:
             options[option] = self.flag(name, otherwise)
         if self.name == "falcon":
             options |= self.falcon()
+        if family.mixed:
+            options |= _MIXED[family.mixed](self, layers)
         rows = (context or 0) + family.positions if self.trains_positions and family.positions is not None else 0
         return Transformer(
             name=self.name,
@@ -199,7 +225,7 @@ class _Config:
             width=self.width(hidden),
             sequence=self.sequence(sequence, context),
             key_value_heads=keys,
-            head=latent.unturned + latent.turned if latent else self.number("head_dim", hidden // heads),
+            head=latent.unturned + latent.turned if latent else self.number(names["head"], hidden // heads),
             positions=rows,
             segments=self.number("type_vocab_size") if self.name in ("bert", "roberta") else 0,
             latent=latent,
@@ -277,7 +303,8 @@ class _Config:
 
     def _ending(self) -> str:
         """What the name of the model's class ends with, by ``architectures``; where these are not given, the usual."""
-        named = self.data.get("architectures") or ["ForCausalLM" if self.heads is _DECODER_HEADS else "Model"]
+        usual = {id(_DECODER_HEADS): "ForCausalLM", id(_ENCODER_HEADS): "Model"}
+        named = self.data.get("architectures") or [usual.get(id(self.heads), next(iter(self.heads)))]
         name = named[0] if isinstance(named, list) else named
         ending = next((each for each in self.heads if isinstance(name, str) and name.endswith(each)), None)
         if ending is None:
@@ -302,7 +329,7 @@ class _Config:
         if "label_bias" in head and "labels" not in head:
             classes = self.data.get("id2label")
             head["labels"] = self.number("num_labels", len(classes) if isinstance(classes, Mapping) and classes else 2)
-        last = head.get("head_layer", self.family.options.get("head_layer", "words"))
+        last = head.get("head_layer") or self.family.options.get("head_layer", "words")
         if last in ("words", "tied"):
             head["head_layer"] = "tied" if self.flag("tie_word_embeddings", last == "tied") else "words"
         elif last == "masked" and not self.flag("tie_word_embeddings", True):
@@ -324,30 +351,5 @@ class _Config:
                 raise InstanceError(
                     f"{self.path}: {self.names['context']} is missing; say how long samples are (sequence, in tokens)"
                 )
-            context = _LARGEST
-        if asked is None:
-            return min(context, _LONGEST)
-        if not 1 <= asked <= context:
-            raise OptionError(f"sequence is {asked}; {self.path} has a context of {context}, so use 1..{context}")
-        return asked
-
-    def number(self, name: str, otherwise: int | None = None) -> int:
-        """A field that is a positive whole number; ``otherwise``: if it is left out or null."""
-        value = self.data.get(name)
-        if value is None and otherwise is not None:
-            return otherwise
-        if value is None:
-            raise InstanceError(f"{self.path}: {name} is missing, which a {self.name} needs")
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
-            raise InstanceError(f"{self.path}: {name} is {value!r}; it must be a whole number in 1..{_LARGEST}")
-        return value
-
-    def flag(self, name: str, otherwise: bool) -> bool:
-        value = self.data.get(name, otherwise)
-        if not isinstance(value, bool):
-            raise InstanceError(f"{self.path}: {name} is {value!r}; it must be true or false")
-        return value
-
-    def refuse_many(self, what: str, name: str, count: int) -> None:
-        if count > _MOST[what]:
-            raise InstanceError(f"{self.path}: {name} is {count}; at most {_MOST[what]} are read")
+            context = LARGEST
+        return length(self, asked, context)

@@ -1,7 +1,7 @@
 """What distinguishes families of transformers, by the ``model_type`` of their configurations."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _USUAL = {
@@ -9,6 +9,7 @@ _USUAL = {
     "hidden": "hidden_size",
     "heads": "num_attention_heads",
     "keys": "num_key_value_heads",
+    "head": "head_dim",
     "vocabulary": "vocab_size",
     "width": "intermediate_size",
     "context": "max_position_embeddings",
@@ -49,6 +50,8 @@ class Family:
         The width of a feed-forward layer in hidden sizes, where no field tells it; 0: one has to.
     experts : {"none", "usual", "deepseek", "qwen", "llama4"}
         How experts are told of.
+    mixed : str
+        What makes blocks unlike, if anything does; see ``transformer_config``.
     """
 
     options: Mapping[str, Any]
@@ -58,6 +61,7 @@ class Family:
     flags: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     multiple: int = 0
     experts: str = "none"
+    mixed: str = ""
 
 
 _LLAMA_OPTIONS = {
@@ -76,6 +80,8 @@ _LLAMA = Family(_LLAMA_OPTIONS, attention_bias=_ALL, flags={"feed_bias": ("mlp_b
 _GEMMA_OPTIONS = _LLAMA_OPTIONS | _TIED
 _QWEN3 = Family(_LLAMA_OPTIONS | {"head_norms": True}, attention_bias=_ALL)
 _DEEPSEEK_FAMILY = Family(_LLAMA_OPTIONS, _DEEPSEEK, experts="deepseek")
+_GATED_OPTIONS = _LLAMA_OPTIONS | {"head_norms": True, "output_gate": True}
+_GATED_MOE = _GATED_OPTIONS | {"shared_gate": True}
 _GPTJ_OPTIONS = {"qkv_bias": False, "output_bias": False, "parallel": 1, "words_bias": True}
 FAMILIES: Mapping[str, Family] = {
     "gpt2": Family({"fused": True} | _TIED, _GPT2, positions=0, multiple=4),
@@ -100,6 +106,18 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "deepseek_v2": _DEEPSEEK_FAMILY,
     "deepseek_v3": _DEEPSEEK_FAMILY,
+    "deepseek_v32": replace(_DEEPSEEK_FAMILY, mixed="chosen tokens"),
+    "glm_moe_dsa": replace(_DEEPSEEK_FAMILY, mixed="chosen tokens"),
+    "nemotron_h": Family(
+        _LLAMA_OPTIONS | {"gated": False}, flags={"feed_bias": ("mlp_bias", False)}, mixed="state space"
+    ),
+    "qwen3_5_text": Family(_GATED_OPTIONS, attention_bias=_ALL, mixed="delta rule"),
+    "qwen3_5_moe_text": Family(_GATED_MOE, _QWEN, attention_bias=_ALL, experts="qwen", mixed="delta rule"),
+    "qwen3_next": Family(_GATED_MOE, _QWEN, attention_bias=_ALL, experts="qwen", mixed="delta rule"),
+    "minimax": Family(_LLAMA_OPTIONS, experts="usual", mixed="lightning"),
+    "gemma4_text": Family(
+        _GEMMA_OPTIONS | {"norms_behind": True, "head_norms": True}, attention_bias=_ALL, mixed="two kinds of heads"
+    ),
     "llama4_text": Family(_LLAMA_OPTIONS, attention_bias=_ALL, experts="llama4"),
     "gpt_neox": Family({"parallel": 2}, attention_bias=_ALL),
     "gptj": Family(_GPTJ_OPTIONS, _GPT2, multiple=4),
@@ -115,19 +133,26 @@ NESTED: Mapping[str, str] = {
     "mistral3": "ministral3",
     "qwen3_vl": "qwen3_vl_text",
     "llama4": "llama4_text",
+    "gemma4": "gemma4_text",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
 }
 """Families whose configuration has that of a text model inside, ``text_config``, with the usual type of that one."""
-OTHER_WISE = (
-    "is_encoder_decoder",
-    "hybrid_override_pattern",
-    "layers_block_type",
-    "linear_attn_config",
-    "ssm_cfg",
-    "linear_num_key_heads",
-    "index_topk",
-    "compress_ratios",
-    "global_head_dim",
-    "mamba_num_heads",
-    "kv_lora_rank",
-)
-"""Fields of what has other layers than attention and feed-forward layers: read for the families above alone."""
+OTHER_WISE: Mapping[str, str] = {
+    "hc_mult": "hyper-connections",
+    "compress_ratios": "keys and values of several tokens together",
+    "is_encoder_decoder": "an encoder besides the decoder",
+    "hybrid_override_pattern": "blocks of several kinds",
+    "layers_block_type": "blocks of several kinds",
+    "linear_attn_config": "linear attention",
+    "ssm_cfg": "state-space layers",
+    "mamba_num_heads": "state-space layers",
+    "mamba_d_state": "state-space layers",
+    "mamba_expand": "state-space layers",
+    "state_size": "state-space layers",
+    "linear_num_key_heads": "linear attention",
+    "index_topk": "attention to chosen tokens",
+    "global_head_dim": "heads of two sizes",
+    "kv_lora_rank": "latent attention",
+}
+"""Fields of what has other parts than attention and feed-forward layers, with the part: read for known types alone."""

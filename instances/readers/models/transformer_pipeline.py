@@ -21,8 +21,9 @@ from ddlopt.models.errors import OptionError
 
 # A definition.
 _GIGA = 1e9
-_BLOCK_EXCHANGES = 4
-"""All-reduces of a block, forward and backward; two more where it is recomputed."""
+_PART_EXCHANGES = 2
+"""All-reduces of a part of a block, forward and backward; one more where it is recomputed."""
+_ENCODER = "encoder."
 
 
 @checked
@@ -43,9 +44,10 @@ def read_transformer_pipeline(
 ) -> PipelineInstance:
     """Stages, degrees and options of a transformer's training.
 
-    A layer of the instance is a block, the tables or the head; a sample of the instance is a micro-batch. Devices that
-    share a layer are in one server and exchange at its bandwidth, which is in a layer's time; stages and replicas
-    exchange at a device's part of the network. Memory is state, unsharded, and activations.
+    A layer of the instance is a block, the tables or the head; a sample of the instance is a micro-batch. What an
+    encoder gives goes along from stage to stage of the decoder. Devices that share a layer are in one server and
+    exchange at its bandwidth, which is in a layer's time; stages and replicas exchange at a device's part of the
+    network. Memory is state, unsharded, and activations.
 
     Parameters
     ----------
@@ -91,17 +93,14 @@ def read_transformer_pipeline(
     assert link is not None
     gpu = known.at(numbers)
     making = _Making(sizes, numbers, gpu, micro_batch, link * _GIGA, _degrees(sizes, gpus_per_node))
-    layers = making.layers()
+    layers, sent = making.layers(), making.sent_bytes()
     return PipelineInstance.from_data(
         {
             "name": name or f"{sizes.name}-pipeline-k{nodes * gpus_per_node}",
             "source": f"{told}, {numbers}, {numbers.state_bytes} bytes a parameter; {global_batch} samples a step in "
             f"micro-batches of {micro_batch}; times assume {gpu.name}",
             "layers": layers,
-            "edges": [
-                {"maker": place, "user": place + 1, "size_bytes": input_bytes(sizes, micro_batch, numbers)}
-                for place in range(len(layers) - 1)
-            ],
+            "edges": [{"maker": place, "user": place + 1, "size_bytes": size} for place, size in enumerate(sent[:-1])],
             "devices": nodes * gpus_per_node,
             "memory_bytes": memory * _GIGA,
             "bandwidth_bytes_per_s": network_gigabit_per_s * GIGABIT_PER_S / gpus_per_node,
@@ -112,8 +111,18 @@ def read_transformer_pipeline(
 
 
 def _degrees(sizes: Transformer, most: int) -> list[int]:
-    """Powers of two within a server that divide the heads."""
-    return [t for t in (1, 2, 4, 8, 16, 32, 64) if t <= most and sizes.heads % t == 0]
+    """Powers of two within a server that divide the heads, and what else is cut."""
+    stacks = [sizes] if sizes.encoder is None else [sizes, sizes.encoder]
+    parts = {(part, stack) for stack in stacks for block in stack.blocks() for part in stack.parts(block)}
+    cut = [stack.mixer.cuts if part == "mixer" and stack.mixer else stack.heads for part, stack in parts]
+    return [t for t in (1, 2, 4, 8, 16, 32, 64) if t <= most and all(count % t == 0 for count in cut)]
+
+
+def _kind(name: str) -> str:
+    """The block that a layer is in, or the tables or the head of its stack."""
+    stack = _ENCODER if name.startswith(_ENCODER) else ""
+    first, *rest = name.removeprefix(stack).split(".")
+    return stack + (f"block.{rest[0]}" if first == "block" else first if first == "embedding" else "head")
 
 
 class _Making:
@@ -130,32 +139,46 @@ class _Making:
     ) -> None:
         self.sizes, self.precision, self.gpu, self.samples = sizes, precision, gpu, samples
         self.link_bytes_per_s, self.degrees = link_bytes_per_s, degrees
-        self.input_bytes = input_bytes(sizes, samples, precision)
+        self.by_kind: dict[str, list[Layer]] = {}
+        for layer in sizes.workload(1).at(precision).layers:
+            self.by_kind.setdefault(_kind(layer.name), []).append(layer)
+
+    def stack_of(self, kind: str) -> Transformer:
+        """The encoder or the decoder."""
+        encoder = self.sizes.encoder
+        return encoder if encoder is not None and kind.startswith(_ENCODER) else self.sizes
+
+    def sent_bytes(self) -> list[float]:
+        """What each layer of the instance hands on."""
+        encoder = self.sizes.encoder
+        along = 0.0 if encoder is None else input_bytes(encoder, self.samples, self.precision)
+        return [
+            input_bytes(self.stack_of(kind), self.samples, self.precision)
+            + (0.0 if kind.startswith(_ENCODER) else along)
+            for kind in self.by_kind
+        ]
 
     def layers(self) -> list[dict[str, Any]]:
-        by_block: dict[str, list[Layer]] = {}
-        for layer in self.sizes.workload(1).at(self.precision).layers:
-            parts = layer.name.split(".")
-            kind = ".".join(parts[:2]) if parts[0] == "block" else "embedding" if parts[0] == "embedding" else "head"
-            by_block.setdefault(kind, []).append(layer)
         return [
-            {"name": kind, "menus": [self._menu(kind, own, t) for t in self.degrees]} for kind, own in by_block.items()
+            {"name": kind, "menus": [self._menu(kind, own, t) for t in self.degrees]}
+            for kind, own in self.by_kind.items()
         ]
 
     def _menu(self, kind: str, layers: list[Layer], tensor: int) -> dict[str, Any]:
-        parameters = sum(layer.parameters for layer in layers)
-        block = kind.startswith("block.")
+        parameters, sizes = sum(layer.parameters for layer in layers), self.stack_of(kind)
+        block = ".".join(kind.split(".")[-2:]).startswith("block.")
+        given = input_bytes(sizes, self.samples, self.precision)
         options = []
         for name, recomputed in (("kept", False), ("recomputed", True))[: 2 if block else 1]:
-            kept = self.input_bytes / tensor
+            kept = given / tensor
             if not recomputed:
                 kept = (
-                    activation_bytes(self.sizes, kind, self.samples, tensor, self.precision)
+                    activation_bytes(sizes, kind, self.samples, tensor, self.precision)
                     if block
                     else self.precision.number_bytes * self.samples * sum(each.outputs for each in layers) / tensor
                 )
-            count = _BLOCK_EXCHANGES + 2 * recomputed if block else 1
-            exchange_s = exchange_time_s(self.input_bytes, count, tensor, self.link_bytes_per_s)
+            count = (_PART_EXCHANGES + recomputed) * len(sizes.parts(kind)) if block else 1
+            exchange_s = exchange_time_s(given, count, tensor, self.link_bytes_per_s)
             options.append(
                 {
                     "name": name,

@@ -20,29 +20,42 @@ values of fewer heads than devices are kept by each of them.
 
 from ddlopt.instances.workloads.accelerators import Accelerator
 from ddlopt.instances.workloads.networks.layers import Layer
+from ddlopt.instances.workloads.networks.transformer_parts import Part
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision
 from ddlopt.instances.workloads.training import PASSES
 
 
 def activation_bytes(sizes: Transformer, block: str, samples: int, tensor: int, precision: Precision) -> float:
-    """What a device keeps of a block for so many samples."""
-    number = precision.number_bytes
-    queries, keys = sizes.heads * sizes.head, sizes.key_value_heads * sizes.head
-    values = sizes.heads * sizes.value_head
+    """What a device keeps of a block for so many samples: of each part, and of the normalisation before it."""
+    parts = sizes.parts(block)
+    return sizes.sequence * samples * sum(_kept_bytes(sizes, block, part, tensor, precision) for part in parts)
+
+
+def _kept_bytes(sizes: Transformer, block: str, part: Part, tensor: int, precision: Precision) -> float:
+    """Of a token."""
+    number, normed = precision.number_bytes, sizes.hidden
+    if part == "feed":
+        width, given = sizes.width, sizes.hidden
+        if sizes.has_experts(block):
+            width = sizes.chosen * (sizes.expert_width or sizes.width) + sizes.shared_width
+            given = sizes.chosen * (sizes.latent_experts or sizes.hidden)
+        return number * (normed + given + (3 if sizes.gated else 2) * width) / tensor
+    if part == "mixer":
+        into, scan, _ = sizes.mixing(block)
+        made = sum(layer.outputs for layer in into) // sizes.sequence
+        return number * (2 * normed + made + scan.outputs // sizes.sequence) / tensor
+    own = sizes.heads_of(block)
+    queries, keys = (1 + sizes.output_gate) * sizes.heads * own.head, own.keys * own.head
+    values = sizes.heads * sizes.value_head(block)
     if sizes.latent is not None:
         # Keys and values are made for all heads, from vectors that are kept as well.
-        keys = (sizes.heads * (sizes.head + sizes.value_head)) // 2
+        keys = (sizes.heads * (sizes.head + sizes.value_head(block))) // 2
         queries += sizes.latent.queries + sizes.latent.keys + sizes.latent.turned
-    width, copies = sizes.width, 1
-    if sizes.has_experts(block):
-        width, copies = sizes.chosen * (sizes.expert_width or sizes.width) + sizes.shared_width, sizes.chosen
-    # Two normalisations keep their inputs, attention and feed-forward layer theirs.
-    whole = number * (3 + copies) * sizes.hidden
-    inner = number * (queries + values) + number * (3 if sizes.gated else 2) * width
-    shared = 2 * number * keys / min(tensor, sizes.key_value_heads)
-    tokens = sizes.sequence * samples
-    return tokens * ((whole + inner) / tensor + shared) + 4 * sizes.heads * tokens / tensor
+    if sizes.indexer is not None:
+        queries += (sizes.indexer.heads + 1) * sizes.indexer.head + sizes.indexer.heads
+    shared = number * (2 if own.values else 1) * keys * sizes.seen(part) / sizes.sequence / min(tensor, own.keys)
+    return number * (2 * normed + queries + values) / tensor + shared + 4 * sizes.heads / tensor
 
 
 def input_bytes(sizes: Transformer, samples: int, precision: Precision) -> float:

@@ -3,6 +3,7 @@
 from ddlopt.instances.workloads.networks.layers import Layer
 from ddlopt.instances.workloads.networks.network_graphs import Step
 from ddlopt.instances.workloads.networks.training_graph import Tape
+from ddlopt.instances.workloads.networks.transformer_parts import Part
 from ddlopt.instances.workloads.networks.transformers import Transformer
 
 
@@ -14,55 +15,104 @@ def transformer_step(sizes: Transformer) -> Step:
 class _Wiring:
     """The layers of a transformer on a tape."""
 
-    def __init__(self, sizes: Transformer) -> None:
+    def __init__(self, sizes: Transformer, tape: Tape | None = None) -> None:
         self.sizes = sizes
-        self.tape = Tape(["embedding.words"] if sizes.tied else [])
+        shared = sizes.tied or sizes.shares_words
+        self.tape = Tape([sizes.table_of_words.name] if shared else []) if tape is None else tape
+        self.memory: int | None = None
+        """Where the encoder's result is."""
 
     def step(self) -> Step:
         sizes, tape = self.sizes, self.tape
-        tokens = tape.data("tokens", sizes.sequence)
-        segments = tape.data("segments", sizes.sequence) if sizes.segments else tokens
-        rows = [tape.lookup(table, segments if name == "segments" else tokens) for name, table in sizes.tables.items()]
-        inner = tape.addition("embedding.add", *rows) if len(rows) > 1 else rows[0]
+        if sizes.encoder is not None:
+            encoding = _Wiring(sizes.encoder, tape)
+            self.memory = encoding.stack()
+        return self._end(self.stack())
+
+    def stack(self) -> int:
+        sizes, tape = self.sizes, self.tape
+        inner = self._embedding()
         if sizes.embedding_norm or not sizes.norm_first:
-            inner = tape.normalisation(sizes.norm("embedding.norm"), inner)
+            inner = tape.normalisation(sizes.norm(f"{sizes.prefix}embedding.norm"), inner)
         for block in sizes.blocks():
             inner = self._block(block, inner)
-        inner = tape.normalisation(sizes.norm("norm"), inner) if sizes.norm_first else inner
-        return self._end(inner, tokens)
+        return tape.normalisation(sizes.norm(f"{sizes.prefix}norm"), inner) if sizes.norm_first else inner
 
-    def _end(self, inner: int, tokens: int) -> Step:
+    def _embedding(self) -> int:
+        sizes, tape, prefix = self.sizes, self.tape, self.sizes.prefix
+        tokens = self.tokens = tape.data(f"{prefix}tokens", sizes.sequence)
+        segments = tape.data(f"{prefix}segments", sizes.sequence) if sizes.segments else tokens
+        owners = {"words": sizes.table_of_words} if sizes.shares_words else {}
+        rows = [
+            tape.lookup(table, segments if name == "segments" else tokens, owners.get(name))
+            for name, table in sizes.tables.items()
+        ]
+        if sizes.stem:
+            made = tape.data(f"{prefix}samples", sizes.stem[0].inputs)
+            for layer in sizes.stem:
+                made = tape.linear(layer, made)
+            rows.append(made)
+        return tape.addition(f"{prefix}embedding.add", *rows) if len(rows) > 1 else rows[0]
+
+    def _end(self, inner: int) -> Step:
         sizes, tape = self.sizes, self.tape
+        if sizes.head_layer in ("pooler", "first"):
+            inner = tape.unary("first", inner, sizes.hidden)
         if sizes.head_layer == "pooler":
-            first = tape.unary("first", inner, sizes.hidden)
-            inner = tape.unary("pooler.tanh", tape.linear(sizes.pooler(), first), needs=("output",))
-        elif sizes.head_layer != "none":
+            inner = tape.unary("pooler.tanh", tape.linear(sizes.pooler(), inner), needs=("output",))
+        elif sizes.head_layer not in ("first", "none"):
             if sizes.head_layer == "masked":
                 inner = tape.unary("transform.gelu", tape.linear(sizes.transform(), inner), needs=("input",))
                 inner = tape.normalisation(sizes.norm("transform.norm"), inner)
-            inner = tape.linear(sizes.words(), inner, sizes.tables["words"] if sizes.tied else None)
+            inner = tape.linear(sizes.words(), inner, sizes.table_of_words if sizes.tied else None)
         if sizes.labels:
             inner = tape.linear(sizes.classes(), inner)
         told = sizes.labels or sizes.head_layer == "pooler"
-        return tape.loss(inner, tape.data("labels", 1) if told else tokens)
+        return tape.loss(inner, tape.data("labels", 1) if told else self.tokens)
 
     def _block(self, block: str, inner: int) -> int:
         sizes, tape = self.sizes, self.tape
-        norms, behind = sizes.norms(block), sizes.added_norms(block)
+        norms, behind, parts = sizes.norms(block), sizes.added_norms(block), sizes.parts(block)
         if sizes.parallel:
             normed = [tape.normalisation(norm, inner) for norm in norms]
-            attended, fed = self._attention(block, normed[0]), self._fed(block, normed[-1])
-            return tape.addition(f"{block}.add", attended, fed, inner)
-        first, second = norms
-        if sizes.norm_first:
-            attended = self._attention(block, tape.normalisation(first, inner))
-            attended = tape.normalisation(behind[0], attended) if behind else attended
-            inner = tape.addition(f"{block}.add.0", attended, inner)
-            fed = self._fed(block, tape.normalisation(second, inner))
-            fed = tape.normalisation(behind[1], fed) if behind else fed
-            return tape.addition(f"{block}.add.1", fed, inner)
-        inner = tape.normalisation(first, tape.addition(f"{block}.norm.0.add", self._attention(block, inner), inner))
-        return tape.normalisation(second, tape.addition(f"{block}.norm.1.add", self._fed(block, inner), inner))
+            given = [self._part(block, part, normed[min(place, len(norms) - 1)]) for place, part in enumerate(parts)]
+            return tape.addition(f"{block}.add", *given, inner)
+        for place, (part, norm) in enumerate(zip(parts, norms, strict=True)):
+            if sizes.norm_first:
+                made = self._part(block, part, tape.normalisation(norm, inner))
+                made = tape.normalisation(behind[place], made) if behind else made
+                inner = tape.addition(f"{block}.add.{place}", made, inner)
+            else:
+                added = tape.addition(f"{block}.norm.{place}.add", self._part(block, part, inner), inner)
+                inner = tape.normalisation(norm, added)
+        return inner
+
+    def _part(self, block: str, part: Part, source: int) -> int:
+        match part:
+            case "attention":
+                return self._attention(block, source)
+            case "cross":
+                return self._cross(block, source)
+            case "mixer":
+                return self._mixer(block, source)
+            case "feed":
+                return self._fed(block, source)
+
+    def _mixer(self, block: str, source: int) -> int:
+        tape, (into, scan, out) = self.tape, self.sizes.mixing(block)
+        made = [tape.linear(layer, source) for layer in into]
+        inner = tape.concatenation(f"{block}.mixer.inputs", made) if len(made) > 1 else made[0]
+        inner = tape.unary(scan.name, inner, scan.outputs, scan.flops, ("input",), scan.parameters)
+        return tape.linear(out, inner)
+
+    def _cross(self, block: str, source: int) -> int:
+        sizes, tape, memory = self.sizes, self.tape, self.memory
+        assert memory is not None
+        layers = sizes.projections(block, "cross")
+        query, key, value = (
+            tape.linear(layer, source if part == "query" else memory) for part, layer in layers.items()
+        )
+        return self._seen(block, "cross", query, key, value)
 
     def _attention(self, block: str, source: int) -> int:
         sizes, tape, name = self.sizes, self.tape, f"{block}.attention"
@@ -73,17 +123,51 @@ class _Wiring:
         parts = [tape.linear(layer, short.get(part, source)) for part, layer in sizes.projections(block).items()]
         if sizes.fused:
             parts = tape.split(f"{name}.parts", parts[0], ("query", "key", "value"))
+        gate = None
+        if sizes.output_gate:
+            parts[0], gate = tape.split(f"{name}.query.parts", parts[0], ("query", "gate"))
         norms = sizes.head_norms_of(block)
         parts = [
             tape.normalisation(norms[part], place) if part in norms else place
             for part, place in zip(("query", "key", "value"), parts, strict=False)
         ]
-        query, key, value = parts[0], parts[1], parts[-1]
-        layer = sizes.products(block)
-        scores = tape.product(f"{name}.scores", query, key, sizes.heads * sizes.sequence**2, layer.flops // 2)
+        chosen = self._index(block, source, short.get("query", source)) if sizes.indexer else None
+        return self._seen(block, "attention", parts[0], parts[1], parts[-1], chosen, gate)
+
+    def _index(self, block: str, source: int, short: int) -> int:
+        """Which tokens queries see: the best of weighed products of two layers."""
+        tape, layers, name = self.tape, self.sizes.index(block), f"{block}.attention.index"
+        query = tape.linear(layers["query"], short)
+        key = tape.normalisation(layers["norm"], tape.linear(layers["key"], source))
+        weights, products = tape.linear(layers["weights"], source), layers["products"]
+        pairs = self.sizes.sequence**2
+        scores = tape.product(f"{name}.scores", query, key, pairs, products.flops)
+        weighed = tape.product(f"{name}.weighed", scores, weights, pairs, 0)
+        return tape.unary(f"{name}.chosen", weighed, products.outputs)
+
+    def _seen(
+        self,
+        block: str,
+        kind: Part,
+        query: int,
+        key: int,
+        value: int,
+        chosen: int | None = None,
+        gate: int | None = None,
+    ) -> int:
+        """Scores of pairs, and what they see of the values."""
+        sizes, tape, name = self.sizes, self.tape, f"{block}.{kind}"
+        layer = sizes.products(block, kind)
+        pairs = self.tape.operators[chosen].numbers if chosen is not None else sizes.sequence * sizes.seen(kind)
+        scores = tape.product(f"{name}.scores", query, key, sizes.heads * pairs, layer.flops // 2)
+        if chosen is not None:
+            scores = tape.product(f"{name}.chosen", scores, chosen, sizes.heads * pairs, 0)
         weights = tape.unary(f"{name}.softmax", scores, needs=("output",), parameters=layer.parameters)
         seen = tape.product(f"{name}.context", weights, value, layer.outputs, layer.flops // 2)
-        return tape.linear(sizes.output(block), seen)
+        if gate is not None:
+            opened = tape.unary(f"{name}.gate.sigmoid", gate, needs=("output",))
+            seen = tape.product(f"{name}.gated", seen, opened, layer.outputs, 0)
+        return tape.linear(sizes.output(block, kind), seen)
 
     def _fed(self, block: str, source: int) -> int:
         sizes, tape = self.sizes, self.tape
@@ -91,13 +175,16 @@ class _Wiring:
             return self._feed(f"{block}.feed", sizes.feed(f"{block}.feed", sizes.sequence), source)
         scores = tape.linear(sizes.router(block), source)
         weights = tape.unary(f"{block}.router.softmax", scores, needs=("output",))
+        around = sizes.around_experts(block)
+        read = tape.linear(around[0], source) if around else source
         given = []
         for place, layers in enumerate(sizes.experts_of(block)):
             name = f"{block}.experts.{place}"
-            given.append(self._feed(name, layers, tape.unary(f"{name}.tokens", source, layers[0][0].inputs)))
+            given.append(self._feed(name, layers, tape.unary(f"{name}.tokens", read, layers[0][0].inputs)))
         together = tape.concatenation(f"{block}.experts", given)
-        flops = 2 * sizes.chosen * sizes.sequence * sizes.hidden
-        found = tape.product(f"{block}.experts.sum", together, weights, sizes.sequence * sizes.hidden, flops)
+        numbers = tape.operators[read].numbers
+        found = tape.product(f"{block}.experts.sum", together, weights, numbers, 2 * sizes.chosen * numbers)
+        found = tape.linear(around[1], found) if around else found
         shared = sizes.shared(block)
         if shared is None:
             return found

@@ -7,126 +7,48 @@ of h E parameters sends every token to k of them, and every expert is taken to g
 """
 
 import dataclasses
+import math
 from dataclasses import dataclass
-from typing import Literal
 
 from ddlopt.instances.workloads.networks.layers import Layer, dense, normalisation, word_embedding
+from ddlopt.instances.workloads.networks.transformer_parts import Heads, Part
+from ddlopt.instances.workloads.networks.transformer_sizes import Sizes
 from ddlopt.instances.workloads.training import Workload
 
 
 @dataclass(frozen=True)
-class Latent:
-    """Attention whose queries, and keys and values, are made from short vectors (DeepSeek-V2, arXiv:2405.04434).
+class Transformer(Sizes):
+    """The layers of a transformer, or of the decoder of one that has an encoder besides.
 
     Parameters
     ----------
-    queries, keys : int
-        Numbers of a token's vector for queries, and of that for keys and values; 0 where queries are made directly.
-    unturned, turned : int
-        Numbers of a head's queries and keys without and with rotary positions; the latter of keys are all heads' own.
-    values : int
-        Numbers of a head's values.
+    encoder : Transformer, optional
+        Whose result the blocks see; its table of words is this one's, too.
     """
 
-    queries: int
-    keys: int
-    unturned: int
-    turned: int
-    values: int
+    encoder: "Transformer | None" = None
 
+    def parts(self, block: str) -> tuple[Part, ...]:
+        """What a block consists of, in order."""
+        if self.pattern:
+            return self.pattern[_place(block)]
+        return ("attention", "feed") if self.encoder is None else ("attention", "cross", "feed")
 
-@dataclass(frozen=True)
-class Transformer:
-    """The sizes of a transformer.
+    def heads_of(self, block: str) -> Heads:
+        """Sizes of the heads of a block."""
+        usual = Heads(self.head, self.key_value_heads)
+        return self.full_heads or usual if _place(block) in self.full else usual
 
-    Parameters
-    ----------
-    name : str
-    layers, hidden, heads, vocabulary : int
-    width : int
-        Of the feed-forward layer.
-    sequence : int
-        Tokens of a sample.
-    key_value_heads : int
-    head : int
-        Numbers of a head.
-    positions, segments : int
-        Rows of these tables; 0 where positions are not trained, and where there are no segments.
-    gated : bool
-        Whether the feed-forward layer multiplies two projections (SwiGLU and its kin).
-    norm_first : bool
-        Whether normalisation comes before attention and feed-forward layer, and once more at the end, or after each.
-    norm_shift : bool
-        Whether normalisation has a shift (layer normalisation) or only a scale (root mean square).
-    fused : bool
-        Whether query, key and value are one projection.
-    qkv_bias, output_bias, feed_bias : bool
-        Of query, key and value, of the projection behind the heads, and of the feed-forward layer.
-    head_layer : {"words", "tied", "masked", "pooler", "none"}
-        What comes at the end: a layer over all words, with its own weights or with the table's; the latter with a bias,
-        behind a dense layer and a normalisation (BERT's for masked words); a dense layer on the first position.
-    labels : int
-        Classes that a layer behind that one tells apart; 0 where there is no such layer.
-    label_bias : bool
-        Of that layer.
-    experts, chosen : int
-        0 where there are none.
-    expert_width, shared_width : int
-        Of an expert, if it is not ``width``, and of the feed-forward layer that all tokens visit besides; 0 where there
-        is none.
-    shared_gate, router_bias : bool
-        Whether that layer is weighed by a product of its own, and whether the router has a bias.
-    plain : frozenset of int
-        Blocks without experts.
-    latent : Latent, optional
-    head_norms : bool
-        Whether the queries and keys of a head are normalised.
-    sinks : bool
-        Whether every head has a trained score besides those of the tokens.
-    norms_behind : bool
-        Whether attention and feed-forward layer are normalised once more before they are added.
-    parallel : int
-        How many normalisations there are before attention and feed-forward layer where both read the same; 0 where the
-        latter reads the former's sum.
-    embedding_norm, words_bias : bool
-        Whether the table's rows are normalised, and whether the last layer has a bias.
-    """
+    @property
+    def shares_words(self) -> bool:
+        """Whether the table of words is the encoder's."""
+        return self.encoder is not None and self.encoder.vocabulary > 0
 
-    name: str
-    layers: int
-    hidden: int
-    heads: int
-    vocabulary: int
-    width: int
-    sequence: int
-    key_value_heads: int
-    head: int
-    positions: int = 0
-    segments: int = 0
-    gated: bool = False
-    norm_first: bool = True
-    norm_shift: bool = True
-    fused: bool = False
-    qkv_bias: bool = True
-    output_bias: bool = True
-    feed_bias: bool = True
-    head_layer: Literal["words", "tied", "masked", "pooler", "none"] = "words"
-    labels: int = 0
-    label_bias: bool = True
-    experts: int = 0
-    chosen: int = 0
-    expert_width: int = 0
-    shared_width: int = 0
-    shared_gate: bool = False
-    router_bias: bool = False
-    plain: frozenset[int] = frozenset()
-    latent: Latent | None = None
-    head_norms: bool = False
-    sinks: bool = False
-    norms_behind: bool = False
-    parallel: int = 0
-    embedding_norm: bool = False
-    words_bias: bool = False
+    @property
+    def table_of_words(self) -> Layer:
+        """The table of words, whosever it is."""
+        owner = self.encoder if self.encoder is not None and self.shares_words else self
+        return owner.tables["words"]
 
     @property
     def tied(self) -> bool:
@@ -137,11 +59,15 @@ class Transformer:
     def tables(self) -> dict[str, Layer]:
         """Tables of words, positions and segments, by name."""
         rows = {"words": self.vocabulary, "positions": self.positions, "segments": self.segments}
-        return {
-            name: word_embedding(f"embedding.{name}", count, self.hidden, self.sequence)
+        rows["first"] = self.first_tokens
+        found = {
+            name: word_embedding(f"{self.prefix}embedding.{name}", count, self.hidden, self.sequence)
             for name, count in rows.items()
             if count
         }
+        if self.shares_words:
+            found["words"] = dataclasses.replace(found["words"], parameters=0, tensors=())
+        return found
 
     def norm(self, name: str) -> Layer:
         """A normalisation of all positions."""
@@ -149,8 +75,8 @@ class Transformer:
         return layer if self.norm_shift else _scaled(layer)
 
     def norms(self, block: str) -> tuple[Layer, ...]:
-        """Those before attention and feed-forward layer, or behind them."""
-        return tuple(self.norm(f"{block}.norm.{place}") for place in range(self.parallel or 2))
+        """Those before the parts of a block, or behind them."""
+        return tuple(self.norm(f"{block}.norm.{place}") for place in range(self.parallel or len(self.parts(block))))
 
     def added_norms(self, block: str) -> tuple[Layer, ...]:
         """Those of what attention and feed-forward layer give, before it is added."""
@@ -173,13 +99,14 @@ class Transformer:
 
     def head_norms_of(self, block: str) -> dict[str, Layer]:
         """Normalisations of queries and keys."""
-        counts = {"query": self.heads, "key": self.key_value_heads} if self.head_norms else {}
+        own = self.heads_of(block)
+        counts = {"query": self.heads, "key": own.keys} if self.head_norms else {}
         return {
-            part: _scaled(normalisation(f"{block}.attention.{part}.norm", self.head, count * self.sequence))
+            part: _scaled(normalisation(f"{block}.attention.{part}.norm", own.head, count * self.sequence))
             for part, count in counts.items()
         }
 
-    def projections(self, block: str) -> dict[str, Layer]:
+    def projections(self, block: str, kind: Part = "attention") -> dict[str, Layer]:
         """Query, key and value, or the one layer that is all three; from short vectors where there are such."""
         if (latent := self.latent) is not None:
             width = self.heads * (latent.unturned + latent.turned)
@@ -189,46 +116,84 @@ class Transformer:
                 "query": dense(f"{block}.attention.query", given, width, False, self.sequence),
                 "keys": dense(f"{block}.attention.keys", latent.keys, made, False, self.sequence),
             }
-        queries, keys = self.heads * self.head, self.key_value_heads * self.head
-        widths = {"query": queries, "key": keys, "value": keys}
+        own = self.heads_of(block)
+        queries, keys = self.heads * own.head, own.keys * own.head
+        widths = {"query": (1 + self.output_gate) * queries, "key": keys} | ({"value": keys} if own.values else {})
         if self.fused:
             widths = {"projections": queries + 2 * keys}
+        biases = {"key": self.qkv_bias and self.key_bias}
+        rows = {"key": self.seen(kind), "value": self.seen(kind)}
         return {
-            part: dense(f"{block}.attention.{part}", self.hidden, width, self.qkv_bias, self.sequence)
+            part: dense(
+                f"{block}.{kind}.{part}",
+                self.hidden,
+                width,
+                biases.get(part, self.qkv_bias),
+                rows.get(part, self.sequence),
+            )
             for part, width in widths.items()
         }
 
-    def products(self, block: str) -> Layer:
+    def seen(self, kind: Part) -> int:
+        """Tokens whose keys attention reads."""
+        return self.encoder.sequence if kind == "cross" and self.encoder is not None else self.sequence
+
+    def products(self, block: str, kind: Part = "attention") -> Layer:
         """Queries with keys, and the weights that follow with values; keys and values are read once for their heads."""
-        head, values = self.head, self.value_head
-        numbers = self.heads * head + self.key_value_heads * (head + values)
+        own, seen = self.heads_of(block), self.seen(kind)
+        head, values = own.head, self.value_head(block)
+        pairs = self.sequence * (seen if self.indexer is None else min(seen, self.indexer.chosen))
+        shapes: list[tuple[int, ...]] = [(self.heads,)] if self.sinks else []
+        if self.score_rows and kind == "attention" and _place(block) == 0:
+            shapes.append((self.score_rows, self.heads))
         return Layer(
-            f"{block}.attention.products",
-            self.heads * self.sinks,
-            flops=2 * self.sequence**2 * self.heads * (head + values),
-            inputs=self.sequence * numbers,
+            f"{block}.{kind}.products",
+            sum(math.prod(shape) for shape in shapes),
+            flops=2 * pairs * self.heads * (head + values),
+            inputs=self.sequence * self.heads * head + seen * own.keys * (head + values),
             outputs=self.sequence * self.heads * values,
-            tensors=(("scale", (self.heads,)),) if self.sinks else (),
+            tensors=tuple(("scale", shape) for shape in shapes),
         )
 
-    @property
-    def value_head(self) -> int:
+    def value_head(self, block: str) -> int:
         """Numbers of a head's values."""
-        return self.head if self.latent is None else self.latent.values
+        return self.heads_of(block).head if self.latent is None else self.latent.values
 
-    def output(self, block: str) -> Layer:
+    def output(self, block: str, kind: Part = "attention") -> Layer:
         """The projection behind the heads."""
-        width = self.heads * self.value_head
-        return dense(f"{block}.attention.output", width, self.hidden, self.output_bias, self.sequence)
+        width = self.heads * self.value_head(block)
+        return dense(f"{block}.{kind}.output", width, self.hidden, self.output_bias, self.sequence)
 
-    def feed(self, name: str, rows: int, width: int = 0) -> tuple[tuple[Layer, ...], Layer]:
-        """What widens, one layer or two, and what narrows; ``width``: if it is another one."""
-        width = width or self.width
+    def index(self, block: str) -> dict[str, Layer]:
+        """Layers of the indexer: its queries, its keys with their normalisation, the weights of its heads, products."""
+        if (indexer := self.indexer) is None:
+            return {}
+        name, rows = f"{block}.attention.index", self.sequence
+        given = self.latent.queries if self.latent is not None and self.latent.queries else self.hidden
+        numbers = indexer.heads * indexer.head
+        products = Layer(
+            f"{name}.products",
+            0,
+            flops=2 * rows**2 * numbers,
+            inputs=rows * (numbers + indexer.head),
+            outputs=rows * min(rows, indexer.chosen),
+        )
+        return {
+            "query": dense(f"{name}.query", given, numbers, False, rows),
+            "key": dense(f"{name}.key", self.hidden, indexer.head, False, rows),
+            "norm": normalisation(f"{name}.norm", indexer.head, rows),
+            "weights": dense(f"{name}.weights", self.hidden, indexer.heads, False, rows),
+            "products": products,
+        }
+
+    def feed(self, name: str, rows: int, width: int = 0, hidden: int = 0) -> tuple[tuple[Layer, ...], Layer]:
+        """What widens, one layer or two, and what narrows; ``width``, ``hidden``: if they are other ones."""
+        width, hidden = width or self.width, hidden or self.hidden
         wide = ("gate", "up") if self.gated else ("0",)
         narrow = "down" if self.gated else "1"
         return (
-            tuple(dense(f"{name}.{part}", self.hidden, width, self.feed_bias, rows) for part in wide),
-            dense(f"{name}.{narrow}", width, self.hidden, self.feed_bias, rows),
+            tuple(dense(f"{name}.{part}", hidden, width, self.feed_bias, rows) for part in wide),
+            dense(f"{name}.{narrow}", width, hidden, self.feed_bias, rows),
         )
 
     def router(self, block: str) -> Layer:
@@ -237,7 +202,7 @@ class Transformer:
 
     def has_experts(self, block: str) -> bool:
         """Whether the feed-forward layer of a block is several."""
-        return self.experts > 0 and int(block.rpartition(".")[2]) not in self.plain
+        return self.experts > 0 and "feed" in self.parts(block) and _place(block) not in self.plain
 
     def shared(self, block: str) -> tuple[tuple[Layer, ...], Layer] | None:
         """The feed-forward layer that all tokens visit besides their experts."""
@@ -262,7 +227,18 @@ class Transformer:
         """The feed-forward layers of a block with experts."""
         rows = -(-self.sequence * self.chosen // self.experts)
         width = self.expert_width
-        return tuple(self.feed(f"{block}.experts.{expert}", rows, width) for expert in range(self.experts))
+        return tuple(
+            self.feed(f"{block}.experts.{expert}", rows, width, self.latent_experts) for expert in range(self.experts)
+        )
+
+    def around_experts(self, block: str) -> tuple[Layer, ...]:
+        """What makes tokens shorter for the experts, and long again behind them."""
+        if not self.latent_experts:
+            return ()
+        return (
+            dense(f"{block}.experts.shorter", self.hidden, self.latent_experts, False, self.sequence),
+            dense(f"{block}.experts.longer", self.latent_experts, self.hidden, False, self.sequence),
+        )
 
     def pooler(self) -> Layer:
         """The dense layer on the first position."""
@@ -283,7 +259,7 @@ class Transformer:
 
     def classes(self) -> Layer:
         """The layer over the labels, on every position or on what the pooler made."""
-        rows = 1 if self.head_layer == "pooler" else self.sequence
+        rows = 1 if self.head_layer in ("pooler", "first") else self.sequence
         return dense("classes", self.hidden, self.labels, self.label_bias, rows)
 
     def ends(self) -> tuple[Layer, ...]:
@@ -293,7 +269,7 @@ class Transformer:
                 layers: tuple[Layer, ...] = (self.pooler(),)
             case "masked":
                 layers = (self.transform(), self.norm("transform.norm"), self.words())
-            case "none":
+            case "none" | "first":
                 layers = ()
             case _:
                 layers = (self.words(),)
@@ -301,22 +277,44 @@ class Transformer:
 
     def blocks(self) -> tuple[str, ...]:
         """Names of the blocks."""
-        return tuple(f"block.{place}" for place in range(self.layers))
+        return tuple(f"{self.prefix}block.{place}" for place in range(self.layers))
 
     def workload(self, batch_per_gpu: int) -> Workload:
         """All layers, in the order in which they run."""
-        stack = list(self.tables.values())
-        stack += [] if self.norm_first and not self.embedding_norm else [self.norm("embedding.norm")]
+        encoded = self.encoder.stack() if self.encoder is not None else []
+        return Workload(self.name, (*encoded, *self.stack(), *self.ends()), batch_per_gpu)
+
+    def stack(self) -> list[Layer]:
+        """The layers of the decoder, or of all where there is no encoder, without those at the end."""
+        stack = [*self.stem, *self.tables.values()]
+        stack += [] if self.norm_first and not self.embedding_norm else [self.norm(f"{self.prefix}embedding.norm")]
         for block in self.blocks():
-            short = [layer for pair in self.latents(block).values() for layer in pair]
-            projections = [*short, *self.projections(block).values(), *self.head_norms_of(block).values()]
-            attention = [*projections, self.products(block), self.output(block)]
-            first, *second = self.norms(block)
-            third = self.added_norms(block)
-            fed = [*third[:1], *second, *self._fed(block), *third[1:]]
-            stack += [first, *attention, *fed] if self.norm_first else [*attention, first, *self._fed(block), *second]
-        stack += [self.norm("norm")] if self.norm_first else []
-        return Workload(self.name, (*stack, *self.ends()), batch_per_gpu)
+            norms, behind = self.norms(block), self.added_norms(block)
+            for place, part in enumerate(self.parts(block)):
+                own, after = norms[place : place + 1], behind[place : place + 1]
+                layers = self.layers_of(block, part)
+                stack += [*own, *layers, *after] if self.norm_first else [*layers, *own]
+        return stack + ([self.norm(f"{self.prefix}norm")] if self.norm_first else [])
+
+    def layers_of(self, block: str, part: Part) -> list[Layer]:
+        """The layers of a part of a block."""
+        if part == "feed":
+            return self._fed(block)
+        if part == "mixer":
+            into, *behind = self.mixing(block)
+            return [*into, *behind]
+        if part == "cross":
+            return [*self.projections(block, part).values(), self.products(block, part), self.output(block, part)]
+        short = [layer for pair in self.latents(block).values() for layer in pair]
+        made = [*short, *self.projections(block).values(), *self.head_norms_of(block).values()]
+        return [*made, *self.index(block).values(), self.products(block), self.output(block)]
+
+    def mixing(self, block: str) -> tuple[tuple[Layer, ...], Layer, Layer]:
+        """The dense layers into the mixer of a block, the recurrence, and the dense layer behind it."""
+        assert self.mixer is not None
+        name, rows = f"{block}.mixer", self.sequence
+        mixer = self.mixer
+        return mixer.into(name, self.hidden, rows), mixer.scan(name, rows), mixer.out(name, self.hidden, rows)
 
     def _fed(self, block: str) -> list[Layer]:
         if not self.has_experts(block):
@@ -325,7 +323,12 @@ class Transformer:
         shared = self.shared(block)
         besides = [*self.shared_gates(block), *shared[0], shared[1]] if shared else []
         experts = (each for wide, narrow in self.experts_of(block) for each in (*wide, narrow))
-        return [self.router(block), *experts, *besides]
+        return [self.router(block), *self.around_experts(block), *experts, *besides]
+
+
+def _place(block: str) -> int:
+    """The number of a block."""
+    return int(block.rpartition(".")[2])
 
 
 def _scaled(norm: Layer) -> Layer:

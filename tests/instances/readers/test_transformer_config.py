@@ -12,6 +12,7 @@ import ddlopt
 from ddlopt.instances.readers import convert
 from ddlopt.instances.readers.models.transformer_config import read_transformer, transformer_network
 from ddlopt.instances.readers.models.transformer_families import FAMILIES, NESTED
+from ddlopt.instances.readers.models.transformer_pairs import PAIRS
 from ddlopt.instances.workloads.codesign.graphs import graph_of
 from ddlopt.instances.workloads.codesign.transformer_graphs import transformer_graph
 from ddlopt.instances.workloads.networks import published
@@ -203,11 +204,12 @@ def test_every_end_is_in_the_pieces_and_in_the_step(family, architecture, tmp_pa
 
 def test_models_that_are_built_elsewhere_have_as_many_parameters(tmp_path):
     models = json.loads(shared_data("large_models/params.json").read_text(encoding="utf-8"))["models"]
-    read = [each for each in models.values() if each["model_type"] in (*FAMILIES, *NESTED)]
-    assert len(read) >= 44
+    read = [each for each in models.values() if each["model_type"] in (*FAMILIES, *NESTED, *PAIRS)]
+    assert len(read) >= 57
     for each in read:
         config = json.loads(shared_data(f"large_models/{each['config']}").read_text(encoding="utf-8"))["config"]
-        sizes, seen = read_transformer(written(tmp_path, config), 64), each["vision_part"] or 0
+        length = None if each["model_type"] == "vit" else 64
+        sizes, seen = read_transformer(written(tmp_path, config), length), each["vision_part"] or 0
         assert sizes.workload(1).parameters == each["total"] - seen, each["name"]
         assert sizes.active_parameters() == each["active"] - seen, each["name"]
 
@@ -401,12 +403,19 @@ BAD = {
     "no JSON": ("{", "not valid JSON"),
     "a list": ([], "no configuration of a transformer"),
     "no type": ({}, "model_type is None; what is read: gpt2, llama"),
-    "encoder and decoder": (LLAMA | {"model_type": "t5", "is_encoder_decoder": True}, "(it has is_encoder_decoder)"),
+    "encoder and decoder": (
+        LLAMA | {"model_type": "new", "is_encoder_decoder": True},
+        "is_encoder_decoder, an encoder",
+    ),
+    "linear attention": (LLAMA | {"model_type": "new", "linear_attn_config": {"a": 1}}, "linear_attn_config, linear"),
     "unknown": (
         {"model_type": "new"},
         "is 'new', which cannot be read by its fields (hidden_size is missing)",
     ),
-    "unknown layers": (LLAMA | {"model_type": "new", "layer_types": ["linear_attention"]}, "(it has layer_types)"),
+    "unknown layers": (
+        LLAMA | {"model_type": "new", "layer_types": ["linear_attention"]},
+        "layer_types, linear",
+    ),
     "unknown, with images": (LLAMA | {"model_type": "new", "architectures": ["NewModel"]}, "no language model"),
     "experts of deepseek": (DEEPSEEK | {"num_experts_per_tok": 9}, "num_experts_per_tok is 9, but there are 4 experts"),
     "too many dense": (DEEPSEEK | {"first_k_dense_replace": 9}, "first_k_dense_replace is 9; use 0..3, the layers"),
