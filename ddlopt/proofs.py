@@ -28,7 +28,8 @@ from ddlopt.models.linear_proof.cuts import derive, with_cuts
 from ddlopt.models.linear_proof.objective import bound_of, claim_for
 from ddlopt.models.linear_proof.rows import ExactModel
 from ddlopt.models.linear_proof.vipr import vipr_text
-from ddlopt.models.own_certificate import OwnCertificate
+from ddlopt.models.own_certificate import OwnCertificate, own_certificate
+from ddlopt.models.problem import path_of
 from ddlopt.models.reading import UnreadableError, decoded, is_fraction, parsed, read_bytes, unpacked
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of
@@ -111,7 +112,7 @@ def read(path: str | Path, instance: Instance) -> Certificate | None:
         raise SolutionError(f"{path}: is no certificate: {problem}") from None
     if isinstance(found, dict) and found.get("format") == COMBINATORIAL:
         return _combinatorial(found, str(path))
-    own = problem_of(instance).own_certificate
+    own = own_certificate(path_of(instance))
     if own is not None and isinstance(found, dict) and found.get("format") == own.format:
         return own.from_data(found, str(path))
     return LinearCertificate.from_data(found, str(path))
@@ -149,7 +150,7 @@ def check(
         return _check_combinatorial(instance, certificate)
     expired = _expired(time_limit)
     if isinstance(certificate, OwnCertificate):
-        if problem_of(instance).own_certificate is not type(certificate):
+        if own_certificate(path_of(instance)) is not type(certificate):
             raise SolutionError(f"a {certificate.kind} certificate says nothing of a {instance.kind}")
         cases = certificate.check(instance, expired)
         if expired():
@@ -294,8 +295,9 @@ def prove(
     best: tuple[Fraction, Certificate] | None = None
     combinatorial = method in (None, COMBINATORIAL_METHOD)
     known = _combinatorial_of(instance, asked=method is not None) if combinatorial else None
-    own = problem.module("solvers", "prove") if method is None and problem.certificate else None
-    witness = own is not None and problem.own_certificate is not None and problem.own_certificate.witness
+    kind = own_certificate(problem.path)
+    own = problem.module("solvers", "prove") if method is None and kind is not None else None
+    witness = own is not None and kind is not None and kind.witness
     if known is not None:
         best = known.claim, known
         if sign * known.claim >= sign * target and not witness:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,21 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.reading import is_fraction
 
+_KINDS = {
+    "topology/collective": "ddlopt.models.topology.collective.certificate:CollectiveCertificate",
+    "topology": "ddlopt.models.topology.hops.certificate:HopCertificate",
+    "scheduling": "ddlopt.models.scheduling.certificate:PriceCertificate",
+    "compression/timeline": "ddlopt.models.compression.timeline.certificate:TimelineCertificate",
+    "compression/levels": "ddlopt.models.compression.levels.certificate:LevelCertificate",
+    "compression/forward": "ddlopt.models.compression.forward.certificate:ForwardCertificate",
+    "codesign": "ddlopt.models.codesign.certificate.certificate:ChoiceCertificate",
+    "deployment/plan": "ddlopt.models.deployment.plan.certificate:PlanCertificate",
+    "deployment/partition": "ddlopt.models.deployment.partition.device_sets.certificate:SetsCertificate",
+    "aggregation/registers": "ddlopt.models.aggregation.registers.certificate:PlacementCertificate",
+    "gossip/weights": "ddlopt.models.gossip.weights.certificate:SpectralCertificate",
+    "gossip/matchings": "ddlopt.models.gossip.matchings.certificate:MatchingsCertificate",
+}
+"""Problems that have a kind of proofs for themselves, and where it is: ``module:class``."""
 _LONGEST_ORDER = 10_000
 """Of a file; trees end with some ten things that are decided."""
 _BEYOND = 2**1023
@@ -20,7 +36,7 @@ _SHARED = ("format", "version", "instance", "instance_digest", "claim")
 
 @dataclass(frozen=True)
 class OwnCertificate:
-    """A proof that no solution of an instance is better than ``claim``: ``Problem.certificate`` names the class.
+    """A proof that no solution of an instance is better than ``claim``; :func:`own_certificate` gives the class.
 
     A subclass is a frozen dataclass whose further fields are what JSON has, lists as they are read. The problem's room
     among the solvers makes it, in ``prove.py``: ``prove(instance, solution, target, expired)`` returns the best that
@@ -118,3 +134,13 @@ def fault_of_order(order: Any, thing: str) -> str | None:
     if not all(type(each) is int for each in order) or sorted(order) != list(range(len(order))):
         return f"order has each {thing} from 0 on once"
     return None
+
+
+def own_certificate(problem: str) -> type[OwnCertificate] | None:
+    """The kind of proofs that only one problem has, by the problem's path; None where there is none."""
+    home = _KINDS.get(problem)
+    if home is None:
+        return None
+    module, _, name = home.partition(":")
+    found: type[OwnCertificate] = getattr(import_module(module), name)
+    return found

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution
 from ddlopt.models.errors import SolutionError, UnknownNameError
-from ddlopt.models.own_certificate import OwnCertificate
 
 Evaluate = Callable[..., Evaluation]
 """``evaluate(instance, solution, exact=False)``, the independent check."""
@@ -57,9 +56,6 @@ class Problem:
     relaxations : mapping
         Formulations over which bounds are proven, by the name that certificates give them, besides those of exact
         methods: each has every solution of the instance, at no more than it costs, and may have more.
-    certificate : str, optional
-        Where its own kind of proofs is, as ``"module:class"``: an
-        :class:`~ddlopt.models.own_certificate.OwnCertificate`.
     columns : mapping
         Which attributes of an instance tables show, by header; of a tuple its length. The first is the size.
     """
@@ -74,17 +70,7 @@ class Problem:
     bound: Bounding
     exact_bound: Callable[[Any], Fraction] | None = None
     relaxations: Mapping[str, Callable[[], Formulation]] = field(default_factory=dict)
-    certificate: str | None = None
     columns: Mapping[str, str] = field(default_factory=_columns)
-
-    @property
-    def own_certificate(self) -> type[OwnCertificate] | None:
-        """The class of its own proofs; None if it has no kind of its own."""
-        if self.certificate is None:
-            return None
-        module, _, name = self.certificate.partition(":")
-        found: type[OwnCertificate] = getattr(import_module(module), name)
-        return found
 
     def module(self, storey: str, name: str = "") -> ModuleType | None:
         """What the room has in another storey: ``ddlopt.<storey>.<path>``, or the module ``name`` in that folder.

@@ -17,7 +17,6 @@ PROBLEM = Problem(
     solution=CodesignPlan,
     evaluate=evaluate,
     bound=later("ddlopt.models.codesign.bounds:lower_bound"),
-    certificate="ddlopt.models.codesign.certificate.certificate:ChoiceCertificate",
     relaxations={
         "strategy-bound": later("ddlopt.models.codesign.formulations.strategy_bound:StrategyBound"),
         "joint-milp-all-rings": partial(

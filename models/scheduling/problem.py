@@ -16,5 +16,4 @@ PROBLEM = Problem(
     evaluate=evaluate,
     bound=later("ddlopt.models.scheduling.bounds:bound"),
     exact_bound=later("ddlopt.models.scheduling.makespan.exact_times:exact_time_bound"),
-    certificate="ddlopt.models.scheduling.certificate:PriceCertificate",
 )

@@ -16,5 +16,4 @@ PROBLEM = Problem(
     evaluate=evaluate,
     bound=later("ddlopt.models.topology.bounds:lower_bound"),
     exact_bound=later("ddlopt.models.topology.exact_bounds:exact_lower_bound"),
-    certificate="ddlopt.models.topology.hops.certificate:HopCertificate",
 )

@@ -20,8 +20,9 @@ from volume import slow
 import ddlopt
 from ddlopt import instances, proofs
 from ddlopt.instances.library import certificates
-from ddlopt.models.catalogue import problem, problems
+from ddlopt.models.catalogue import problems
 from ddlopt.models.errors import DdloptError, RefutedError, SolutionError, SolverError
+from ddlopt.models.own_certificate import own_certificate
 from ddlopt.solvers.linear_proof.tree import prove
 
 BUNDLED = {
@@ -148,7 +149,7 @@ def accepts(kind, text, path):
 
 
 def test_every_kind_is_here():
-    own = {problem(path).own_certificate for path in problems()} - {None}
+    own = {own_certificate(path) for path in problems()} - {None}
     assert {each.format for each in own} <= {file_of(kind)["format"] for kind in ALL}
     assert {file_of(kind).get("version") for kind in ALL if "tree" in kind} == {1, 2, 3}
 

@@ -14,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_registers,
     bound=later("ddlopt.models.aggregation.registers.bounds:registers_bound"),
     exact_bound=later("ddlopt.models.aggregation.registers.exact_bounds:exact_registers_bound"),
-    certificate="ddlopt.models.aggregation.registers.certificate:PlacementCertificate",
 )

@@ -14,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_forward,
     bound=later("ddlopt.models.compression.forward.bounds:forward_bound"),
     exact_bound=later("ddlopt.models.compression.forward.bounds:exact_forward_bound"),
-    certificate="ddlopt.models.compression.forward.certificate:ForwardCertificate",
 )

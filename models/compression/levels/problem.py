@@ -14,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_levels,
     bound=later("ddlopt.models.compression.levels.bounds:level_bound"),
     exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_level_bound"),
-    certificate="ddlopt.models.compression.levels.certificate:LevelCertificate",
 )

@@ -14,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_timeline,
     bound=later("ddlopt.models.compression.timeline.bounds:timeline_bound"),
     exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_timeline_bound"),
-    certificate="ddlopt.models.compression.timeline.certificate:TimelineCertificate",
 )

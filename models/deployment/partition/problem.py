@@ -13,6 +13,5 @@ PROBLEM = Problem(
     solution=Partition,
     evaluate=evaluate_partition,
     bound=later("ddlopt.models.deployment.partition.bounds:partition_bound"),
-    certificate="ddlopt.models.deployment.partition.device_sets.certificate:SetsCertificate",
     exact_bound=later("ddlopt.models.deployment.partition.exact_bounds:exact_partition_bound"),
 )

@@ -14,5 +14,4 @@ PROBLEM = Problem(
     solution=Deployment,
     evaluate=evaluate_plan,
     bound=later("ddlopt.models.deployment.plan.bounds:plan_bound"),
-    certificate="ddlopt.models.deployment.plan.certificate:PlanCertificate",
 )

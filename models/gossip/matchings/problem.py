@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=MatchingPlan,
     evaluate=evaluate_matchings,
     bound=later("ddlopt.models.gossip.matchings.bounds:matchings_bound"),
-    certificate="ddlopt.models.gossip.matchings.certificate:MatchingsCertificate",
 )

@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=GossipWeights,
     evaluate=evaluate_weights,
     bound=later("ddlopt.models.gossip.weights.bounds:weights_bound"),
-    certificate="ddlopt.models.gossip.weights.certificate:SpectralCertificate",
 )

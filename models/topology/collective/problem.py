@@ -14,6 +14,5 @@ PROBLEM = Problem(
     solution=CollectivePlan,
     evaluate=evaluate_collective,
     bound=later("ddlopt.models.topology.collective.bounds:collective_bound"),
-    certificate="ddlopt.models.topology.collective.certificate:CollectiveCertificate",
     exact_bound=later("ddlopt.models.topology.collective.bounds:exact_collective_bound"),
 )

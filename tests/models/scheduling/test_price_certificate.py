@@ -17,6 +17,7 @@ from ddlopt import instances, proofs
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
+from ddlopt.models.own_certificate import own_certificate
 from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.certificate import PriceCertificate, plans
 from ddlopt.models.scheduling.certificate.certificate import offer
@@ -474,7 +475,7 @@ def test_nothing_may_be_missing(missing):
 def test_bundled_ones_have_proofs_that_hold(name):
     full = f"scheduling/{name}"
     instance = instances.load(full)
-    assert problem_of(instance).own_certificate is PriceCertificate
+    assert own_certificate("scheduling") is PriceCertificate
     objective = ddlopt.check(instance, instances.best(full), exact=True).objective
     found = ddlopt.check_certificate(full, certificates.file_of(full)).bound
     assert objective <= found <= objective * Fraction(10_001, 10_000)

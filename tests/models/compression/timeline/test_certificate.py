@@ -20,6 +20,8 @@ from ddlopt.models.compression import CompressionInstance, Gradient, Option, Sta
 from ddlopt.models.compression.label_proof.labels import front
 from ddlopt.models.compression.timeline.certificate import TimelineCertificate
 from ddlopt.models.errors import RefutedError, SolutionError
+from ddlopt.models.own_certificate import own_certificate
+from ddlopt.models.problem import path_of
 
 ABOVE = Fraction(1, 10**5)
 """Far more than rounding, and less than anybody would miss."""
@@ -99,7 +101,7 @@ def test_no_prices_and_no_cases_prove_more(data):
     if answer is None or optimum <= 1e-6:
         return
     claim = evaluate(instance, answer, exact=True).objective * (1 + ABOVE)
-    kind = problem_of(instance).own_certificate
+    kind = own_certificate(path_of(instance))
     forged = kind(instance.name, instance.digest, claim, prices, nodes)
     with pytest.raises(RefutedError):
         proofs.check(instance, kind.from_data(json.loads(forged.text)))
