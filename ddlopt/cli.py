@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import certificates, completion, exchange, experiments, formats, library, running, sweeps
+from ddlopt import completion, exchange, experiments, formats, library, proving, running, sweeps
 from ddlopt.arguments import (
     INTERRUPTED,
     NO_ANSWER,
@@ -255,7 +255,7 @@ def check(
         raise typer.BadParameter("--time-limit is for --certificate, and so is --vipr; a solution is no proof")
     instance = ddlopt.load(name)
     if certificate is not None:
-        certificates.print_checked(instance, certificate, solution, time_limit, vipr, as_json)
+        proving.print_checked(instance, certificate, solution, time_limit, vipr, as_json)
         return
     assert solution is not None
     from ddlopt.analysis.tables import json_text
@@ -325,7 +325,7 @@ app.command()(sweeps.bench)
 app.command()(sweeps.results)
 app.command()(sweeps.warm_up)
 app.command()(sweeps.report)
-app.command("certify")(certificates.command)
+app.command("certify")(proving.command)
 app.command()(exchange.export)
 app.command()(exchange.import_solution)
 app.command(cls=formats.PlanFormatsCommand)(exchange.export_plan)

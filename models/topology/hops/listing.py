@@ -40,7 +40,7 @@ def not_listed(instance: TopologyInstance) -> str | None:
     """Why links of an instance are not listed; None where they are.
 
     Adding links hurts nobody. One-way links can be added until all ports are in use, see
-    :func:`~ddlopt.models.topology.integer_instance.always_filled`, and so can duplex ones between an even number of
+    :func:`~ddlopt.solvers.topology.branch_and_bound.integer_instance.always_filled`, and so can duplex ones between an even number of
     servers, as a plane that leaves one idle leaves another. Where links may not be parallel, those with parallel ones
     are a relaxation, and so are links that no planes can hold.
     """

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, leaf
-from ddlopt.models.topology.integer_instance import FAR, MOST_RING, IntegerInstance
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import FAR, MOST_RING, IntegerInstance
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

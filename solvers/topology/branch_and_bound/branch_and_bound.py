@@ -10,11 +10,11 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.certificate.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
-from ddlopt.models.topology.integer_instance import number_of_sets
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import MOST_THREADS, Limits, ProgressCallback, Result
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.topology.branch_and_bound.crew import cluster_crew, local_crew
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import number_of_sets
 from ddlopt.solvers.topology.branch_and_bound.search import Search
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 

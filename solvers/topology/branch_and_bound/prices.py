@@ -8,7 +8,6 @@ As in :mod:`ddlopt.solvers.topology.branch_and_bound.bounds`, everything that de
 import numpy as np
 
 from ddlopt.models.kernels import helper, leaf
-from ddlopt.models.topology.integer_instance import FAR, MOST_RING, IntegerInstance
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
     ARCS,
     CHOSEN,
@@ -30,6 +29,7 @@ from ddlopt.solvers.topology.branch_and_bound.bounds import (
     members,
     shortest_ring,
 )
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import FAR, MOST_RING, IntegerInstance
 
 
 @helper

@@ -12,12 +12,12 @@ import numpy as np
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.certificate.format import UNCOLOURABLE, DesignCertificate
 from ddlopt.models.topology.evaluate import evaluate
-from ddlopt.models.topology.integer_instance import UNITS, integer_instance, unit_of
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Job
 from ddlopt.solvers.topology.branch_and_bound.bounds import Ints, make_room
 from ddlopt.solvers.topology.branch_and_bound.crew import Crew
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import UNITS, integer_instance, unit_of
 from ddlopt.solvers.topology.branch_and_bound.leaves import heads_of_sets, lengths_of, routed
 from ddlopt.solvers.topology.branch_and_bound.nodes import Above, Dived, Node, Searched, Subtree
 from ddlopt.solvers.topology.branch_and_bound.record import Record

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from ddlopt.models.kernels import helper, kernel, leaf
 from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
 from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
-from ddlopt.models.topology.integer_instance import IntegerInstance
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
     ARCS,
     DECIDED,
@@ -30,6 +29,7 @@ from ddlopt.solvers.topology.branch_and_bound.bounds import (
     members,
     propagate,
 )
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import IntegerInstance
 from ddlopt.solvers.topology.branch_and_bound.prices import evaluate, find_slopes, strike_off
 
 MEAN_LENGTH = 4096.0

@@ -29,9 +29,14 @@ from ddlopt.models.topology.certificate.format import (
 )
 from ddlopt.models.topology.certificate.kernels import propagate, refuted
 from ddlopt.models.topology.certificate.statement import neighbour_sets, statement_of
-from ddlopt.models.topology.integer_instance import always_filled, integer_instance, number_of_sets, unit_of
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import (
+    always_filled,
+    integer_instance,
+    number_of_sets,
+    unit_of,
+)
 
 
 def uneven(n=4):

@@ -12,10 +12,10 @@ from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.models.topology.certificate import check_certificate
-from ddlopt.models.topology.integer_instance import integer_instance
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.solvers.topology.branch_and_bound.integer_instance import integer_instance
 from ddlopt.solvers.topology.branch_and_bound.symmetry import Numbering
 
 FOUR = ((0, 1, 2, 3), 3.0)
