@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import config, types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager
@@ -156,11 +156,31 @@ class _Thorough(_Short):
     whole = JITCodeLibrary
 
 
+class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Files that name a class or a kernel which has moved since are as good as none."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)
+        except (ImportError, AttributeError):
+            return None
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Loads without Numba's registries of what can be compiled, which take longer to set up than a small solve takes.
 
     What has been compiled needs only the runtime that counts references; who compiles sets the rest up himself.
     """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file.__class__ = _CacheFile
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """As Numba's, without ``target_context.refresh()``."""

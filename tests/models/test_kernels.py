@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -215,3 +216,33 @@ def test_sorted_as_numpy_does():
         order = quick_order(values)
         assert sorted(order.tolist()) == list(range(count))
         assert values[order].tolist() == sorted(values)
+
+
+@pytest.mark.parametrize("gone", ["module", "class"])
+def test_a_cache_that_names_what_has_moved_is_as_good_as_none(gone, tmp_path, monkeypatch):
+    """A record's class may be in another module after an update; nothing is told of it, and the kernel is compiled."""
+    there = ModuleType("record_was_here")
+    there.Pair = type("Pair", (tuple,), {"__module__": there.__name__})
+    monkeypatch.setitem(sys.modules, there.__name__, there)
+    files = kernels._CacheFile(str(tmp_path), "kernel", "stamp")
+    files.save("signature", there.Pair((1, 2)))
+    files._save_index({there.Pair: "kernel.nbc"})
+    assert files._load_index() == {there.Pair: "kernel.nbc"}
+    assert files._load_data(files._data_name(1)) == (1, 2)
+    if gone == "module":
+        del sys.modules[there.__name__]
+    else:
+        del there.Pair
+    assert files._load_index() == {}
+    assert files._load_data(files._data_name(1)) is None
+    assert type(number_of_kernel()._cache._cache_file) is kernels._CacheFile
+
+
+def number_of_kernel():
+    """A kernel that is declared and never called."""
+
+    @kernels.kernel("i8(i8)")
+    def number(value):
+        return value
+
+    return number
