@@ -69,9 +69,9 @@ bench-all: bench ## every measurement of the documentation, each a table beside 
 
 clean: ## remove what the commands above made, except .venv
 	rm -rf build dist demo bench *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find models solvers -name '*.nb[ic]' -delete
+	find models certificates solvers frontier -name '*.nb[ic]' -delete
 
-PACKAGED := $(shell find ddlopt models solvers instances analysis -name '*.py' -o -name '*.json*' -o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.npz' -o -name '*.cc' -o -name '*.toml' -o -name py.typed) pyproject.toml README.md
+PACKAGED := $(shell find ddlopt models certificates solvers instances analysis frontier -name '*.py' -o -name '*.json*' -o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.npz' -o -name '*.cc' -o -name '*.toml' -o -name py.typed) pyproject.toml README.md
 
 # The wheel is built from the unpacked sdist, so that nothing left over in the tree can slip into it.
 dist/built: $(VENV)/installed-dev $(PACKAGED)

@@ -1,8 +1,8 @@
-"""What TOML cannot say of the packaging: four rooms are installed inside ddlopt, with whatever packages they have."""
+"""What TOML cannot say of the packaging: six rooms are installed inside ddlopt, with whatever packages they have."""
 
 from setuptools import find_packages, setup
 
-ROOMS = ("models", "solvers", "instances", "analysis")
+ROOMS = ("models", "certificates", "solvers", "instances", "analysis", "frontier")
 
 setup(
     packages=[

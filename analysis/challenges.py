@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
-import ddlopt.models
-import ddlopt.solvers
 from ddlopt import instances
 from ddlopt.analysis.index import gap_of
 from ddlopt.instances.library.records import UNKNOWN, Challenge, Record
@@ -23,17 +22,29 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 
 _DIGITS = 16
 """Of a digest, as many as tell two states of the code apart."""
-_PACKAGES = {"models": Path(ddlopt.models.__path__[0]), "solvers": Path(ddlopt.solvers.__path__[0])}
+
+
+def _folder(storey: str) -> Path:
+    """Where a storey is installed; nothing of it is loaded, as not all may be."""
+    found = find_spec(f"ddlopt.{storey}")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    return Path(found.submodule_search_locations[0])
+
+
+_STOREYS = ("models", "certificates", "solvers", "frontier")
+_PACKAGES = {storey: _folder(storey) for storey in _STOREYS}
 _ROOT = _PACKAGES["models"].parent
-_MODULE = re.compile(r"\bddlopt\.(models|solvers)((?:\.[a-z_0-9]+)+)")
+_MODULE = re.compile(rf"\bddlopt\.({'|'.join(_STOREYS)})((?:\.[a-z_0-9]+)+)")
 
 
 @cache
 def code_of(problem: str) -> str:
     """Digest of the code that answers a problem.
 
-    That is its rooms in ``models`` and ``solvers``, and all that these import there, also by name. Comments, docstrings
-    and blank lines make no difference; what lists the methods of a whole family is left out.
+    That is its rooms in ``models``, ``certificates``, ``solvers`` and ``frontier``, and all that these import there,
+    also by name. Comments, docstrings and blank lines make no difference; what lists the methods of a whole family is
+    left out.
 
     Parameters
     ----------
@@ -59,7 +70,7 @@ def _hands_on(file: Path) -> bool:
 
 @cache
 def _read(file: Path) -> tuple[str, tuple[Path, ...]]:
-    """Digest of a file's code, and the files of models and solvers that it names."""
+    """Digest of a file's code, and the files of these storeys that it names."""
     text = file.read_text(encoding="utf-8")
     told = {
         line

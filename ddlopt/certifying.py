@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ddlopt import proofs
 from ddlopt.api import load, solve
+from ddlopt.certificates.linear import LinearCertificate
 from ddlopt.models import files
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError
-from ddlopt.models.linear_proof import LinearCertificate
 from ddlopt.models.sizes import require_seed
 from ddlopt.proofs import Certificate, Proven
 from ddlopt.solvers import catalogue
@@ -22,7 +22,7 @@ from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.options import Variant
 
 if TYPE_CHECKING:
-    from ddlopt.models.topology.certificate import Checked, DesignCertificate
+    from ddlopt.certificates.topology import Checked, DesignCertificate
 
 CERTIFYING = "branch-and-bound"
 """The method, of topologies, that writes certificates of its own."""
@@ -193,9 +193,9 @@ def check_certificate(
         If the instance is larger than certificates can speak of, or ``vipr`` is given for a proof that is no tree over
         a formulation.
     """
+    from ddlopt.certificates.topology import DesignCertificate
+    from ddlopt.certificates.topology import check_certificate as check
     from ddlopt.models.topology import TopologyInstance
-    from ddlopt.models.topology.certificate import DesignCertificate
-    from ddlopt.models.topology.certificate import check_certificate as check
 
     problem = load(instance)
     seconds = Limits(time_limit).time_s

@@ -1,8 +1,8 @@
 """Proofs of bounds for every problem: made from the best known solution, and checked as if an enemy had written them.
 
-Kinds of files: of a topology's own branch and bound (:mod:`ddlopt.models.topology.certificate`); of a tree over a
-linear formulation (:mod:`ddlopt.models.linear_proof`); of a kind that the problem has for itself
-(:mod:`ddlopt.models.own_certificate`); and, where the combinatorial bound says enough, its name.
+Kinds of files: of a topology's own branch and bound (:mod:`ddlopt.certificates.topology`); of a tree over a
+linear formulation (:mod:`ddlopt.certificates.linear`); of a kind that the problem has for itself
+(:mod:`ddlopt.certificates.own`); and, where the combinatorial bound says enough, its name.
 """
 
 import codecs
@@ -19,16 +19,16 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ddlopt import instances
+from ddlopt.certificates.linear import LinearCertificate, check_tree, exact_model, program_of, step_of
+from ddlopt.certificates.linear.cuts import derive, with_cuts
+from ddlopt.certificates.linear.objective import bound_of, claim_for
+from ddlopt.certificates.linear.rows import ExactModel
+from ddlopt.certificates.linear.vipr import vipr_text
+from ddlopt.certificates.own import OwnCertificate, own_certificate
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Formulation, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
 from ddlopt.models.files import write_whole_packed
-from ddlopt.models.linear_proof import LinearCertificate, check_tree, exact_model, program_of, step_of
-from ddlopt.models.linear_proof.cuts import derive, with_cuts
-from ddlopt.models.linear_proof.objective import bound_of, claim_for
-from ddlopt.models.linear_proof.rows import ExactModel
-from ddlopt.models.linear_proof.vipr import vipr_text
-from ddlopt.models.own_certificate import OwnCertificate, own_certificate
 from ddlopt.models.problem import path_of
 from ddlopt.models.reading import UnreadableError, decoded, is_fraction, parsed, read_bytes, unpacked
 from ddlopt.solvers import catalogue

@@ -29,9 +29,9 @@ def command(
     """Answer one instance and write the proof of its bound, for `check --certificate`."""
     import ddlopt
     from ddlopt.analysis import tables
+    from ddlopt.certificates.topology import DesignCertificate
     from ddlopt.certifying import certified
     from ddlopt.display import LiveLine, out_console
-    from ddlopt.models.topology.certificate import DesignCertificate
     from ddlopt.solvers.contracts import Limits
     from ddlopt.solvers.standard_output import kept_clear
 

@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
+from ddlopt.models import plugins
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError, UnknownNameError, plain
@@ -31,13 +31,19 @@ def entries(family: str | None = None) -> tuple[Entry, ...]:
     """The methods of a family, or all; those of other packages last."""
     own = own_entries(family)
     taken = {(entry.family, entry.name) for entry in own}
-    others = _plugins(tuple(sys.path))
+    others = _announced(tuple(sys.path), plugins.hidden())[1]
     return (*own, *(entry for entry in others if family in (None, entry.family) and _is_new(entry, taken)))
 
 
 def own_entries(family: str | None = None) -> tuple[Entry, ...]:
-    """The methods of ddlopt itself, of a family or all."""
-    return tuple(entry for name in FAMILY_NAMES if family in (None, name) for entry in _methods(name).ENTRIES)
+    """The methods of ddlopt itself, of a family or all; those of the frontier after the others of the family."""
+    frontier = _announced(tuple(sys.path), plugins.hidden())[0]
+    return tuple(
+        entry
+        for name in FAMILY_NAMES
+        if family in (None, name)
+        for entry in (*_methods(name).ENTRIES, *(each for each in frontier if each.family == name))
+    )
 
 
 def _is_new(entry: Entry, taken: set[tuple[str, str]]) -> bool:
@@ -54,13 +60,18 @@ def _maker(made: Callable[[], Method]) -> Maker:
 
 
 @cache
-def _plugins(_: tuple[str, ...]) -> tuple[Entry, ...]:
-    """Methods that other packages announce under the entry point ``ddlopt.methods``, looked for once on a search path.
+def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """Methods of the frontier and of other packages (``ddlopt.methods``), looked for once on a search path.
 
-    Each names a class that gives a :class:`~ddlopt.solvers.contracts.Method` when called without arguments.
+    Each names a class that gives a :class:`~ddlopt.solvers.contracts.Method` when called without arguments; that of
+    the frontier is a tuple of :class:`~ddlopt.solvers.contracts.Entry`.
     """
+    frontier: list[Entry] = []
     found = []
-    for point in entry_points(group="ddlopt.methods"):
+    for point in plugins.announced("ddlopt.methods"):
+        if plugins.is_frontier(point):
+            frontier += point.load()
+            continue
         try:
             with standard_output.kept_clear():
                 made = point.load()
@@ -70,7 +81,7 @@ def _plugins(_: tuple[str, ...]) -> tuple[Entry, ...]:
         except (Exception, SystemExit, GeneratorExit) as problem:  # a broken package must not take the others with it
             told = plain(f"the method '{point.value}' of another package cannot be used: {problem}")
             warnings.warn(told, stacklevel=3)
-    return tuple(found)
+    return tuple(frontier), tuple(found)
 
 
 def method_names(family: str) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ class CertifiedMethod(ABC):
         if "refuses" in vars(cls):
             cls.refuses = _if_covered(vars(cls)["refuses"])  # type: ignore[assignment, method-assign]
         match cls.__module__.split("."):
-            case ["ddlopt", "solvers", family, _, *_]:
+            case ["ddlopt", "solvers" | "frontier", family, _, *_]:
                 cls.family = family
 
     @property

@@ -4,7 +4,10 @@ import gc
 import os
 import signal
 import sys
+import tomllib
 import zlib
+from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +29,25 @@ sys.path += [str(HERE), *(str(HERE / folder) for folder in ("helpers", "cases", 
 # Benchmarks are not installed, and the root of the repository must not be searched for modules.
 sys.modules["benchmarks"] = ModuleType("benchmarks")
 sys.modules["benchmarks"].__path__ = [str(HERE.parent / "benchmarks")]
+
+
+def stale():
+    """What pyproject.toml has and the installation does not: an editable one is as old as the last ``pip install``."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = {(group, name) for group, points in project["project"]["entry-points"].items() for name in points}
+    known = {(point.group, point.name) for point in distribution("ddlopt").entry_points}
+    packages = project["tool"]["setuptools"]["package-dir"]
+    return [f"package {name}" for name in packages if find_spec(name) is None] + sorted(
+        f"entry point {name} of {group}" for group, name in wanted - known
+    )
+
+
+def pytest_configure():
+    """Nothing could be trusted of tests of another ddlopt than this one."""
+    if missing := stale():
+        told = "pip install --no-deps --no-build-isolation -e ."
+        pytest.exit(f"the installation is older than pyproject.toml: no {missing[0]}; run: {told}", returncode=4)
+
 
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

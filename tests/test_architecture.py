@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("ddlopt", "models", "solvers", "instances", "analysis")
+ROOMS = ("ddlopt", "models", "certificates", "solvers", "instances", "analysis", "frontier")
 SOURCES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
 LONGEST_FILE = 430
 

@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(
-    file for room in ("ddlopt", "models", "solvers", "instances", "analysis") for file in (ROOT / room).rglob("*.py")
+    file
+    for room in ("ddlopt", "models", "certificates", "solvers", "instances", "analysis", "frontier")
+    for file in (ROOT / room).rglob("*.py")
 )
 TOLERANCES = ROOT / "models" / "tolerances.py"
 LARGEST_TOLERANCE = 1e-5

@@ -16,9 +16,9 @@ import subprocess
 from pathlib import Path
 
 from benchmarks.harness import Benchmark, Option, Skipped, clocked
+from ddlopt.certificates.deployment.plan.choices import choices_of
 from ddlopt.instances import load
 from ddlopt.models.deployment import Deployment, evaluate
-from ddlopt.models.deployment.plan.certificate.choices import choices_of
 from ddlopt.models.deployment.plan.shares import UNITS, time_at
 from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
 from ddlopt.solvers.contracts import Limits

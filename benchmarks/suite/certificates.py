@@ -18,6 +18,7 @@ from contextlib import suppress
 from benchmarks.harness import Benchmark, Option
 from ddlopt import check_certificate, instances
 from ddlopt.analysis.index import gap_of
+from ddlopt.certificates.topology import DesignCertificate
 from ddlopt.certifying import certified as certified_with
 from ddlopt.instances.index import PROVEN
 from ddlopt.instances.library import certificates
@@ -25,7 +26,6 @@ from ddlopt.instances.library.records import read
 from ddlopt.models.catalogue import FAMILY_NAMES, problem_of
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.reading import reading_up_to
-from ddlopt.models.topology.certificate import DesignCertificate
 from ddlopt.solvers.contracts import Limits
 
 LARGEST_BYTES = 200_000

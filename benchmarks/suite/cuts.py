@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from benchmarks.harness import Benchmark, Option
 from ddlopt import instances, proofs
+from ddlopt.certificates.linear import check_tree, program_of
+from ddlopt.certificates.linear.cuts import with_cuts
 from ddlopt.instances.index import PROVEN
 from ddlopt.models.catalogue import problem_of
-from ddlopt.models.linear_proof import check_tree, program_of
-from ddlopt.models.linear_proof.cuts import with_cuts
 from ddlopt.solvers.linear_proof.tree import prove
 
 NAMES = (

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ddlopt.models.codesign.certificate.certificate import (
+from ddlopt.certificates.codesign.certificate import (
     ChoiceCertificate,
     fields_of,
     least_bytes,
     needed_bytes,
     not_gone_through,
 )
-from ddlopt.models.codesign.certificate.choices import Choices
-from ddlopt.models.codesign.certificate.exact import ExactFigures, Sent, part_of
+from ddlopt.certificates.codesign.choices import Choices
+from ddlopt.certificates.codesign.exact import ExactFigures, Sent, part_of
+from ddlopt.certificates.topology import DesignCertificate
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
-from ddlopt.models.topology.certificate import DesignCertificate
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound

@@ -15,10 +15,10 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.certificates.linear import ExactModel, program_of
+from ddlopt.certificates.linear.check import Program, Row
+from ddlopt.certificates.linear.cuts import Strengthened, row_of, sum_of, with_cuts
 from ddlopt.models.errors import RefutedError
-from ddlopt.models.linear_proof import ExactModel, program_of
-from ddlopt.models.linear_proof.check import Program, Row
-from ddlopt.models.linear_proof.cuts import Strengthened, row_of, sum_of, with_cuts
 
 Vector = npt.NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.certificates.linear import ExactModel, program_of
 from ddlopt.models.errors import SolverError
-from ddlopt.models.linear_proof import ExactModel, program_of
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.linear_proof.cuts import only_needed, strengthened
@@ -64,13 +64,13 @@ class Tree:
     claim : Fraction or None
         What the nodes prove; None where they prove nothing.
     nodes : list
-        As :func:`~ddlopt.models.linear_proof.check.check_tree` reads them.
+        As :func:`~ddlopt.certificates.linear.check.check_tree` reads them.
     complete : bool
         Whether that is what was to be proven.
     solved : int
         Linear relaxations, those of branchings.
     cuts : list
-        As :func:`~ddlopt.models.linear_proof.cuts.derive` reads them.
+        As :func:`~ddlopt.certificates.linear.cuts.derive` reads them.
     """
 
     claim: Fraction | None

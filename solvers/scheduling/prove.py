@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from ddlopt.certificates.scheduling import PriceCertificate
+from ddlopt.certificates.scheduling.deadlines import in_time
+from ddlopt.certificates.scheduling.patterns import options_of, rooms_of
+from ddlopt.certificates.scheduling.relaxed import Cluster
+from ddlopt.certificates.scheduling.typed import TypedCluster
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.bounds import work_of_plans
-from ddlopt.models.scheduling.certificate import PriceCertificate
-from ddlopt.models.scheduling.certificate.deadlines import in_time
-from ddlopt.models.scheduling.certificate.patterns import options_of, rooms_of
-from ddlopt.models.scheduling.certificate.relaxed import Cluster
-from ddlopt.models.scheduling.certificate.typed import TypedCluster
 from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.models.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing

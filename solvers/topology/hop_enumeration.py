@@ -9,13 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse.csgraph import floyd_warshall
 
-from ddlopt.models.errors import NoSolutionError, OptionError
-from ddlopt.models.tolerances import TINY
-from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.evaluate import evaluate
-from ddlopt.models.topology.hops.certificate import LONGEST
-from ddlopt.models.topology.hops.listing import (
+from ddlopt.certificates.topology.hops.certificate import LONGEST
+from ddlopt.certificates.topology.hops.listing import (
     KERNELS,
     Ints,
     Listing,
@@ -23,6 +18,11 @@ from ddlopt.models.topology.hops.listing import (
     bytes_times_length,
     not_listed,
 )
+from ddlopt.models.errors import NoSolutionError, OptionError
+from ddlopt.models.tolerances import TINY
+from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.evaluate import evaluate
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -55,7 +55,7 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
     h hops at most; what is missing from the Moore bound, over all h, is excess. Among servers found by the same one,
     those come first that find more. Copies with other numbers are told by their canonical numbering.
 
-    That all ports are in use hurts nobody, see :func:`~ddlopt.models.topology.hops.listing.not_listed`.
+    That all ports are in use hurts nobody, see :func:`~ddlopt.certificates.topology.hops.listing.not_listed`.
 
     The Moore bound on hops is folklore; the enumeration is ours.
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import ceil
 
+from ddlopt.certificates.topology.hops.certificate import HopCertificate
+from ddlopt.certificates.topology.hops.listing import Listing, bytes_beyond, not_listed
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.hops.certificate import HopCertificate
-from ddlopt.models.topology.hops.listing import Listing, bytes_beyond, not_listed
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.topology.hop_enumeration import Search
 

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from ddlopt.models.linear_proof import ExactModel
+from ddlopt.certificates.linear import ExactModel
 
 
 def knapsack(claim=Fraction(-3)):

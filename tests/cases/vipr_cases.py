@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from ddlopt.models.linear_proof import check_tree, program_of
-from ddlopt.models.linear_proof.cuts import with_cuts
-from ddlopt.models.linear_proof.vipr import vipr_text
+from ddlopt.certificates.linear import check_tree, program_of
+from ddlopt.certificates.linear.cuts import with_cuts
+from ddlopt.certificates.linear.vipr import vipr_text
 from ddlopt.solvers.linear_proof.tree import prove
 
 HAND = """% at least one of x and y, and no more than half of it each: no whole point

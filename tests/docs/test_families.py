@@ -117,7 +117,7 @@ def test_the_page_of_a_family_names_the_classes_of_its_problems(family):
 def our_names():
     """Names of all that is in a module of ours."""
     names = set()
-    for room in ("models", "solvers", "instances", "analysis"):
+    for room in ("models", "certificates", "solvers", "instances", "analysis", "frontier"):
         package = importlib.import_module(f"ddlopt.{room}")
         for place in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             try:
@@ -165,7 +165,9 @@ def resolved(name):
 
 
 def test_files_that_pages_name_exist():
-    rooms = r"(?:models|solvers|instances|analysis|ddlopt|tests|benchmarks|examples|docs)/[\w./-]*\w"
+    rooms = (
+        r"(?:models|certificates|solvers|instances|analysis|frontier|ddlopt|tests|benchmarks|examples|docs)/[\w./-]*\w"
+    )
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         for path in re.findall(rf"(?:`|python )({rooms}\.(?:py|md|json|txt))\b", text):

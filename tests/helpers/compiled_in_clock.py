@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -79,9 +80,14 @@ def forked(told):
     return json.loads(text) if text else {"error": "died", "late": []}
 
 
+def rooms_of(family):
+    """Packages of a family, in the storeys that have kernels; a family need not have a room in each."""
+    names = (f"ddlopt.{storey}.{family}" for storey in ("models", "certificates", "solvers", "frontier"))
+    return [name for name in names if find_spec(name) is not None]
+
+
 def main(family, *wanted):
-    for room in ("models", "solvers"):
-        package = f"ddlopt.{room}.{family}"
+    for package in rooms_of(family):
         for module in walk_packages(import_module(package).__path__, f"{package}."):
             import_module(module.name)
     for problem, known in problems(family).items():

@@ -11,8 +11,8 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.linear_proof import exact_model
-from ddlopt.models.linear_proof.objective import bound_of
+from ddlopt.certificates.linear import exact_model
+from ddlopt.certificates.linear.objective import bound_of
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.exact import build_model
 

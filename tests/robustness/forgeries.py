@@ -9,9 +9,9 @@ import re
 
 import numpy as np
 
+from ddlopt.certificates.topology import DesignCertificate, check_certificate
+from ddlopt.certificates.topology.format import BRANCH, CLOSED, ELSEWHERE, END, FIRST_WEIGHT, IMAGE, UNCOLOURABLE
 from ddlopt.models.errors import SolutionError
-from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
-from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, FIRST_WEIGHT, IMAGE, UNCOLOURABLE
 
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 ODD_PRICES = (SMALLEST, LARGEST, 2**46, -(2**46), 2**46 + 1, -(2**46) - 1, 2**62, -(2**62), -1, 0, 1)

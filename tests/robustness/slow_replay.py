@@ -1,6 +1,6 @@
 """A second reading of the certificate's rules, in plain Python, from the page that states them; as slow as it likes.
 
-It shares nothing with :mod:`ddlopt.models.topology.certificate`: neighbour sets are tuples of servers instead of
+It shares nothing with :mod:`ddlopt.certificates.topology`: neighbour sets are tuples of servers instead of
 numbers, distances come from Bellman's equations, the best short ways from sorting, rings from all permutations,
 colourings from trying all, integers are Python's. Circles are found by walking along "needs", not by numbers of parts.
 """

@@ -11,9 +11,9 @@ import pytest
 from robustness.forgeries import made
 
 import ddlopt
+from ddlopt.certificates.topology import DesignCertificate, check_certificate
 from ddlopt.models.errors import DdloptError, RefutedError, SolutionError, SolverError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
 
 THREE = TopologyInstance(
     name="three", servers=3, degree=1, link_bandwidth_bytes_per_s=2.0, traffic_bytes=[[0, 1, 1], [1, 0, 1], [1, 1, 0]]

@@ -15,11 +15,11 @@ from robustness.slow_replay import proves
 from topology_cases import job
 from volume import for_each
 
+from ddlopt.certificates.topology import DesignCertificate, check_certificate
+from ddlopt.certificates.topology.format import BRANCH, CLOSED, ELSEWHERE, END, FIRST_WEIGHT, IMAGE, UNCOLOURABLE
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.certificate import DesignCertificate, check_certificate
-from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, FIRST_WEIGHT, IMAGE, UNCOLOURABLE
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 

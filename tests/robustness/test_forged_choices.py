@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from forging import forge
 
-from ddlopt.models.codesign.certificate import ChoiceCertificate
+from ddlopt.certificates.codesign import ChoiceCertificate
 
 CLAIMS = (0, 0, Fraction(-1, 50), Fraction(1, 20_000), Fraction(1, 9_000), Fraction(1, 100), 1)
 ARRAYS = ("words", "part_words", "lengths", "prices", "images")

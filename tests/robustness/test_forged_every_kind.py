@@ -19,10 +19,10 @@ from volume import slow
 
 import ddlopt
 from ddlopt import instances, proofs
+from ddlopt.certificates.own import own_certificate
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problems
 from ddlopt.models.errors import DdloptError, RefutedError, SolutionError, SolverError
-from ddlopt.models.own_certificate import own_certificate
 from ddlopt.solvers.linear_proof.tree import prove
 
 BUNDLED = {

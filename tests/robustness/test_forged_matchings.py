@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from forging import forge
 
-from ddlopt.models.gossip.matchings.certificate import MatchingsCertificate
+from ddlopt.certificates.gossip.matchings import MatchingsCertificate
 
 NAMES = ("gossip/ring-n8-half", "gossip/matcha-n8-single", "gossip/matcha-n8-100")
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from forging import forge
 
-from ddlopt.models.deployment.plan.certificate import PlanCertificate
+from ddlopt.certificates.deployment.plan import PlanCertificate
 
 CLAIMS = (0, 0, Fraction(-1, 50), Fraction(1, 20_000), Fraction(1, 9_000), Fraction(1, 100), 1)
 

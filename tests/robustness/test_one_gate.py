@@ -31,7 +31,17 @@ TINY = "topology/tiny-n4-d2"
 
 
 def sources():
-    for folder in ("ddlopt", "analysis", "solvers", "instances", "models", "benchmarks", "examples"):
+    for folder in (
+        "ddlopt",
+        "analysis",
+        "frontier",
+        "solvers",
+        "instances",
+        "certificates",
+        "models",
+        "benchmarks",
+        "examples",
+    ):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
             if name not in GATE and any(word in text for word in ("Result", "replace", "__setattr__")):

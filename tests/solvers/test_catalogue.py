@@ -7,6 +7,7 @@ import pytest
 
 import ddlopt
 from ddlopt.instances import index
+from ddlopt.models import plugins
 from ddlopt.models.errors import NotApplicableError, UnknownNameError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Entry
@@ -28,10 +29,10 @@ def scans(monkeypatch):
         found.append(group)
         return [SimpleNamespace(value="plugin:Plugin", load=lambda: Plugin)]
 
-    monkeypatch.setattr(catalogue, "entry_points", entry_points)
-    catalogue._plugins.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    catalogue._announced.cache_clear()
     yield found
-    catalogue._plugins.cache_clear()
+    catalogue._announced.cache_clear()
 
 
 def test_other_packages_are_looked_for_once_on_a_search_path(scans, monkeypatch):
@@ -46,12 +47,12 @@ def test_other_packages_are_looked_for_once_on_a_search_path(scans, monkeypatch)
 
 
 def test_a_broken_package_is_warned_of_once(monkeypatch):
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: [SimpleNamespace(value="odd:Odd", load=lambda: 1 / 0)])
-    catalogue._plugins.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [SimpleNamespace(value="odd:Odd", load=lambda: 1 / 0)])
+    catalogue._announced.cache_clear()
     with pytest.warns(UserWarning, match=r"'odd:Odd' of another package cannot be used: division by zero"):
         catalogue.entries("topology")
     catalogue.entries("topology")
-    catalogue._plugins.cache_clear()
+    catalogue._announced.cache_clear()
 
 
 def test_a_formulation_is_made_without_the_others(monkeypatch):

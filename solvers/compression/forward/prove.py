@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from fractions import Fraction
 
+from ddlopt.certificates.compression.forward.certificate import ForwardCertificate
+from ddlopt.certificates.compression.label_proof.certificate import LabelCertificate
 from ddlopt.models.compression.forward.bounds import priority_timeline
-from ddlopt.models.compression.forward.certificate import ForwardCertificate
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
-from ddlopt.models.compression.label_proof.certificate import LabelCertificate
 from ddlopt.solvers.compression.timeline.prove import prove_labels
 
 

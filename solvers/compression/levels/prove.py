@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from fractions import Fraction
 
-from ddlopt.models.compression.label_proof.certificate import LabelCertificate
-from ddlopt.models.compression.levels.certificate import LevelCertificate
+from ddlopt.certificates.compression.label_proof.certificate import LabelCertificate
+from ddlopt.certificates.compression.levels.certificate import LevelCertificate
 from ddlopt.models.compression.levels.instance import LevelInstance, LevelPlan
 from ddlopt.solvers.compression.timeline.prove import prove_labels
 

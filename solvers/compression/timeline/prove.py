@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ddlopt.certificates.compression.label_proof.certificate import LabelCertificate
+from ddlopt.certificates.compression.label_proof.labels import Price, TooManyError, count_labels
+from ddlopt.certificates.compression.label_proof.lanes import Lanes, Marks
+from ddlopt.certificates.compression.label_proof.parts import Parting
+from ddlopt.certificates.compression.timeline.certificate import TimelineCertificate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
-from ddlopt.models.compression.label_proof.certificate import LabelCertificate
-from ddlopt.models.compression.label_proof.labels import Price, TooManyError, count_labels
-from ddlopt.models.compression.label_proof.lanes import Lanes, Marks
-from ddlopt.models.compression.label_proof.parts import Parting
-from ddlopt.models.compression.timeline.certificate import TimelineCertificate
 from ddlopt.models.compression.timeline.choices import as_timeline
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.errors import InfeasibleError, RefutedError

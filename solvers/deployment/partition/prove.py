@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.models.deployment.partition.device_sets.cases import ONE, Case
-from ddlopt.models.deployment.partition.device_sets.certificate import MULTIPLIER_ONE, SetsCertificate
+from ddlopt.certificates.deployment.partition.device_sets.cases import ONE, Case
+from ddlopt.certificates.deployment.partition.device_sets.certificate import MULTIPLIER_ONE, SetsCertificate
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.solvers.deployment.partition.device_sets.method import DeviceSets

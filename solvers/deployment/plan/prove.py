@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import count
 from time import process_time
 
-from ddlopt.models.deployment.plan.certificate import PlanCertificate
+from ddlopt.certificates.deployment.plan import PlanCertificate
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import NotApplicableError, RefutedError

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
-from ddlopt.models.errors import RefutedError
-from ddlopt.models.gossip.matchings.certificate.leaf import (
+from ddlopt.certificates.gossip.matchings.leaf import (
     FLOW_BITS,
     PRICE_BITS,
     Linear,
@@ -19,8 +18,9 @@ from ddlopt.models.gossip.matchings.certificate.leaf import (
     leaf_bound,
     linear_part,
 )
-from ddlopt.models.gossip.matchings.certificate.regions import Polytope, Region, Regions
-from ddlopt.models.gossip.matchings.certificate.tree import POINT_BITS, MatchingsCertificate, children_of, orbits_of
+from ddlopt.certificates.gossip.matchings.regions import Polytope, Region, Regions
+from ddlopt.certificates.gossip.matchings.tree import POINT_BITS, MatchingsCertificate, children_of, orbits_of
+from ddlopt.models.errors import RefutedError
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.matchings.lifted_moments import Lent, loan_of
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from ddlopt.certificates.gossip.weights.certificate import SpectralCertificate, Vectors, bound_of_vectors
 from ddlopt.models.gossip.spectral.certificates import best_matrix
 from ddlopt.models.gossip.spectral.laplacians import Floats
-from ddlopt.models.gossip.weights.certificate import SpectralCertificate, Vectors, bound_of_vectors
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
 from ddlopt.solvers.gossip.spectral.interior_point import Iterate, solve
 from ddlopt.solvers.gossip.weights.exact import edge_classes

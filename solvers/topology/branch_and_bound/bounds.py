@@ -2,7 +2,7 @@
 
 A node is a table ``allowed`` of shape (n, K): whether server s may still have its k-th neighbour set. Everything that
 decides is calculated in 64-bit integers, which cannot overflow (see ``IntegerInstance``); floating-point numbers only
-steer the search for good lengths. :mod:`ddlopt.models.topology.certificate.check` states the bound.
+steer the search for good lengths. :mod:`ddlopt.certificates.topology.check` states the bound.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"

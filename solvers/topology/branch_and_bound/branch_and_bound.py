@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.certificates.topology.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.certificate.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import MOST_THREADS, Limits, ProgressCallback, Result
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -27,7 +27,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
     refuted by arc lengths whose metric inequality no design of the node satisfies; the bound splits into one minimum
     for each server over its own sets, with what its neighbours can reach limited by their degree, and sets of
     neighbours that are too dear for any better design are struck off on the way. The bound is stated in
-    :mod:`ddlopt.models.topology.certificate.check`. Lengths, and prices of the degrees, come from the parent and are
+    :mod:`ddlopt.certificates.topology.check`. Lengths, and prices of the degrees, come from the parent and are
     improved by a few supergradient steps towards a total of zero (Polyak's rule), rounded to whole numbers: all that
     decides is exact. The search branches on the server with the fewest sets left.
 
@@ -112,7 +112,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
         progress: ProgressCallback | None = None,
         start: TopologyDesign | None = None,
     ) -> tuple[Result, DesignCertificate]:
-        """The result, and what :func:`~ddlopt.models.topology.certificate.check_certificate` takes.
+        """The result, and what :func:`~ddlopt.certificates.topology.check_certificate` takes.
 
         The certificate's bound is what the tree proves; the result's may be a better combinatorial one.
 

@@ -1,6 +1,6 @@
 """A topology instance in whole numbers: what the branch and bound calculates with.
 
-The check of its certificates does not: :mod:`ddlopt.models.topology.certificate.statement` is independent of this.
+The check of its certificates does not: :mod:`ddlopt.certificates.topology.statement` is independent of this.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.topology.certificate.format import MOST_UNITS
+from ddlopt.certificates.topology.format import MOST_UNITS
 from ddlopt.models.topology.instance import TopologyInstance
 
 Ints = npt.NDArray[np.int64]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ddlopt.certificates.topology.format import MOST_LENGTH
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.certificate.format import MOST_LENGTH
 from ddlopt.models.topology.planes import EXHAUSTIVE_LINKS, colour_planes
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance, heads_of
 from ddlopt.solvers.topology.balance.exact import polish

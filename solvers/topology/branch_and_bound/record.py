@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.certificates.topology.format import ELSEWHERE, IMAGE, DesignCertificate
+from ddlopt.certificates.topology.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.certificate.format import ELSEWHERE, IMAGE, DesignCertificate
-from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.solvers.topology.branch_and_bound.bounds import Ints
 from ddlopt.solvers.topology.branch_and_bound.tree import Log
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.certificates.topology.format import UNCOLOURABLE, DesignCertificate
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.certificate.format import UNCOLOURABLE, DesignCertificate
 from ddlopt.models.topology.evaluate import evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock

@@ -1,7 +1,7 @@
 """Numba kernels of the branch and bound: lengths that refute a node, and depth-first search below one.
 
 See :mod:`.branch_bounds`; the words that are logged are those of
-:class:`~ddlopt.models.topology.certificate.format.DesignCertificate`.
+:class:`~ddlopt.certificates.topology.format.DesignCertificate`.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.certificates.topology.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
+from ddlopt.certificates.topology.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.models.kernels import helper, kernel, leaf
-from ddlopt.models.topology.certificate.format import BRANCH, CLOSED, ELSEWHERE, END, MOST_LENGTH, MOST_PRICE
-from ddlopt.models.topology.certificate.format import FIRST_WEIGHT as WEIGHTS
 from ddlopt.solvers.topology.branch_and_bound.bounds import (
     ARCS,
     DECIDED,

@@ -10,6 +10,7 @@ from refusals import one_line
 from register_cases import optimum, small
 from volume import for_each
 
+from ddlopt.certificates.linear import exact_model, step_of
 from ddlopt.models.aggregation import AggregationProblem, Placement, RegisterInstance, bound, evaluate
 from ddlopt.models.aggregation.registers.batches import heat, hottest_first, merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
@@ -24,7 +25,6 @@ from ddlopt.models.aggregation.registers.relaxation import (
     relaxation_bound,
 )
 from ddlopt.models.errors import InstanceError, SolutionError, SolverError
-from ddlopt.models.linear_proof import exact_model, step_of
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status

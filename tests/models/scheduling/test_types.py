@@ -8,10 +8,10 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
+from ddlopt.certificates.scheduling.relaxed import Cluster, choices
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound
-from ddlopt.models.scheduling.certificate.relaxed import Cluster, choices
 from ddlopt.models.scheduling.makespan.exact_bounds import exact_makespan_bound
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.offers import typed_pool

@@ -8,10 +8,10 @@ import pytest
 from brute_force import brute_force
 from volume import slow
 
+from ddlopt.certificates.topology import check_certificate
 from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
-from ddlopt.models.topology.certificate import check_certificate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound

@@ -5,10 +5,10 @@ import pytest
 from topology_cases import all_to_all, job
 from volume import slow
 
+from ddlopt.certificates.topology.hops.listing import least_hops
 from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.hops.listing import least_hops
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from topology_cases import job
 
+from ddlopt.certificates.topology import check_certificate
 from ddlopt.instances import load
 from ddlopt.models.errors import OptionError
-from ddlopt.models.topology.certificate import check_certificate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock

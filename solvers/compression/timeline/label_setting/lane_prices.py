@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from ddlopt.models.compression.label_proof.labels import MOST_PRICE, Price
-from ddlopt.models.compression.label_proof.lanes import BITS, Arcs, Lanes, Marks, arcs_of
+from ddlopt.certificates.compression.label_proof.labels import MOST_PRICE, Price
+from ddlopt.certificates.compression.label_proof.lanes import BITS, Arcs, Lanes, Marks, arcs_of
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.compression.timeline.label_setting.prices import Split
 
@@ -38,7 +38,7 @@ class LanePricing:
 
     for all gradients i and lanes s, over mixtures of ways from the first gradient to the last that keep the budget;
     with goal ``error`` the least error with T within its own. The multipliers of these rows are the weights
-    :math:`\lambda_{is}` at which the bound of :mod:`ddlopt.models.compression.label_proof` is best.
+    :math:`\lambda_{is}` at which the bound of :mod:`ddlopt.certificates.compression.label_proof` is best.
 
     Parameters
     ----------

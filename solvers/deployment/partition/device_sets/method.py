@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.certificates.deployment.partition.device_sets.cases import refuses_sets
+from ddlopt.certificates.deployment.partition.device_sets.states import walk_of
 from ddlopt.models.deployment.partition.contraction import contracted
-from ddlopt.models.deployment.partition.device_sets.cases import refuses_sets
-from ddlopt.models.deployment.partition.device_sets.states import walk_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN
@@ -36,7 +36,7 @@ class DeviceSets(CertifiedMethod, uses=("seed", "start")):
 
     The limit is what a better partition than the best one so far must keep, so that a case is closed when its
     relaxation has no solution; prices that show it make a certificate
-    (:class:`~ddlopt.models.deployment.partition.device_sets.certificate.SetsCertificate`).
+    (:class:`~ddlopt.certificates.deployment.partition.device_sets.certificate.SetsCertificate`).
 
     References
     ----------

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.partition.device_sets.cases import ONE, DeviceSets
+from ddlopt.certificates.deployment.partition.device_sets.cases import ONE, DeviceSets
 from ddlopt.solvers.deployment.partition.device_sets import kernels
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.partition.device_sets.cases import ONE, Case, DeviceSets, Figures, device_sets
+from ddlopt.certificates.deployment.partition.device_sets.cases import ONE, Case, DeviceSets, Figures, device_sets
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.solvers.deployment.partition.device_sets.master import Column, Master, Optimum

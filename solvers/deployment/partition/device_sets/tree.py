@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.certificates.deployment.partition.device_sets.cases import ONE, Case, Figures, figures_of
 from ddlopt.models.deployment.partition.blocks import Blocks
 from ddlopt.models.deployment.partition.contraction import contracted
-from ddlopt.models.deployment.partition.device_sets.cases import ONE, Case, Figures, figures_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, SOLVER_TOL

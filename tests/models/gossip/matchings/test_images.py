@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from ddlopt import proofs
+from ddlopt.certificates.gossip.matchings import MatchingsCertificate
+from ddlopt.certificates.gossip.matchings.regions import Regions
 from ddlopt.models.errors import RefutedError
-from ddlopt.models.gossip.matchings.certificate import MatchingsCertificate
-from ddlopt.models.gossip.matchings.certificate.regions import Regions
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.models.gossip.network import Network
 

@@ -10,10 +10,10 @@ import pytest
 from partition_cases import optimum, several
 from volume import slow
 
+from ddlopt.certificates.deployment.partition.device_sets.cases import ONE, Case, device_sets, figures_of
+from ddlopt.certificates.deployment.partition.device_sets.certificate import SetsCertificate, has_set_below
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment.partition.contraction import contracted
-from ddlopt.models.deployment.partition.device_sets.cases import ONE, Case, device_sets, figures_of
-from ddlopt.models.deployment.partition.device_sets.certificate import SetsCertificate, has_set_below
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import RefutedError

@@ -1,0 +1,1 @@
+"""In-network aggregation: kinds of proofs."""

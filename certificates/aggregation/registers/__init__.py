@@ -1,0 +1,1 @@
+"""Placements in registers: proofs by going through all of them."""

@@ -1,0 +1,1 @@
+"""Proofs of orders before the next forward pass."""

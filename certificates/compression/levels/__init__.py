@@ -1,0 +1,1 @@
+"""Proofs of plans by levels."""

@@ -1,0 +1,1 @@
+"""Proofs of plans on a timeline."""

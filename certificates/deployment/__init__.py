@@ -1,0 +1,1 @@
+"""Deployment: kinds of proofs."""

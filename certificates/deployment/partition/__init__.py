@@ -1,0 +1,1 @@
+"""Partitions: kinds of proofs."""

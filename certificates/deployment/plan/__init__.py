@@ -1,0 +1,5 @@
+"""Proofs for plans: the order in which groups are decided; the checker goes through the tree in whole numbers."""
+
+from ddlopt.certificates.deployment.plan.certificate import PlanCertificate
+
+__all__ = ["PlanCertificate"]

@@ -1,0 +1,1 @@
+"""Gossip: kinds of proofs."""

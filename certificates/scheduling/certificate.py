@@ -1,0 +1,288 @@
+"""The file of a proof for schedules by prices, read as if an enemy had written it."""
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ddlopt.certificates.own import OwnCertificate
+from ddlopt.certificates.scheduling.deadlines import in_time
+from ddlopt.certificates.scheduling.kept import KeptOffer, kept_beaten
+from ddlopt.certificates.scheduling.patterns import dearest, options_of, rooms_of
+from ddlopt.certificates.scheduling.plans import Offer, TooManyError, beaten
+from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, Ints, choices, worths
+from ddlopt.certificates.scheduling.typed import TypedCluster, TypedOffer, typed_beaten, typed_offer
+from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.rings.ring_rows import ring_rows
+from ddlopt.models.scheduling.utility import AllOrNothing
+
+AnyCluster = Cluster | TypedCluster
+AnyOffer = Offer | KeptOffer | TypedOffer
+_LARGEST = 2**62
+"""Of a number of a file."""
+
+
+@dataclass(frozen=True)
+class PriceCertificate(OwnCertificate):
+    r"""A proof that no schedule has more utility, energy taken off, or a smaller largest ratio, than ``claim``.
+
+    Weak duality: at prices :math:`\lambda \ge 0` of resources in slots, all of them cost
+    :math:`\sum_{tr} \lambda_{tr} C_r`, and a schedule's objective is no more than that and, of every job, what its
+    best plan is worth less what it costs. A plan gives a job any of its widths in any slots of its window. All plans of
+    a job are looked at in whole numbers (:func:`~ddlopt.certificates.scheduling.plans.beaten`), each number
+    rounded to the side on which the bound stays one. Of a job that loses time when it changes, or may not change in
+    every slot, plans are those that know it (:func:`~ddlopt.certificates.scheduling.kept.kept_beaten`), but for
+    moves at the same width; of one whose speed depends on the type of accelerators, where each type has prices of its
+    own, those of widths on classes of types (:func:`~ddlopt.certificates.scheduling.typed.typed_beaten`).
+    Placement, networks and pieces are relaxed; of bandwidth that is shared a ring has all of the widest link.
+
+    What a job has in a slot may be charged for besides, a width of a job by a number of its own. No schedule then pays
+    more for a slot than its dearest *pattern* costs, widths of jobs that fit together, which takes the place of
+    :math:`\sum_r \lambda_{tr} C_r` (:func:`~ddlopt.certificates.scheduling.patterns.dearest`); this is Lagrangian
+    decomposition into jobs and slots, a bound on plans that know what fits into a slot. Of a network patterns know how
+    many rings leave servers and racks (:func:`~ddlopt.models.scheduling.rings.ring_rows.ring_rows`).
+
+    A ratio is a deadline for every job: if prices tell that of I jobs fewer than I can end while their ratios are below
+    ``claim``, no schedule has a smaller largest ratio.
+
+    Parameters
+    ----------
+    scale : int
+        Units that a utility of 1 has; everything below is in units.
+    prices : list of list of int
+        (T, R) of what instances count as 1 of a resource, in a slot, with types (T, K R), of each type in turn; where
+        workers all take the same, of several servers, the only resource is places for workers.
+    surplus : list of int
+        (I,) of each job what no plan of it is worth more than, less its cost; the check tries all of them.
+    charges : list of list of list of int
+        (T, I, O) of each option of a job in a slot, in the order of
+        :func:`~ddlopt.certificates.scheduling.patterns.options_of`; empty for a job outside its window. Empty,
+        and not in the file, where nothing is charged.
+    """
+
+    format: ClassVar[str] = "ddlopt price certificate"
+    kind: ClassVar[str] = "prices"
+    says: ClassVar[str] = "of the instance, by prices of resources in whole numbers and all plans of each job"
+
+    scale: int
+    prices: list[list[int]]
+    surplus: list[int]
+    charges: list[list[list[int]]] = field(default_factory=list)
+
+    @classmethod
+    def own_fields(cls) -> tuple[str, ...]:
+        """Those that every file has."""
+        return tuple(name for name in super().own_fields() if name != "charges")
+
+    @classmethod
+    def from_data(cls, data: Any, origin: str = "certificate") -> Self:
+        """From what JSON gives; a file without charges has none."""
+        if not isinstance(data, dict) or "charges" not in data:
+            return super().from_data(data, origin)
+        found = super().from_data({name: value for name, value in data.items() if name != "charges"}, origin)
+        charges = data["charges"]
+        rows: list[Any] = charges if _are_lists(charges) else [None]
+        if not rows or not all(_are_lists(row) and all(map(_is_number, itertools.chain(*row))) for row in rows):
+            raise SolutionError(
+                f"{origin}: charges has a list of lists for each slot, of whole numbers of 0 to {_LARGEST}"
+            )
+        return replace(found, charges=charges)
+
+    @property
+    def text(self) -> str:
+        """The file's content."""
+        if not self.charges:
+            return super().text
+        more = json.dumps(self.charges, separators=(",", ":"))
+        return f'{super().text.rstrip()[:-1]},"charges":{more}}}\n'
+
+    @classmethod
+    def fault(cls, data: dict[str, Any]) -> str | None:
+        """Whole numbers, none negative."""
+        if not _is_number(data["scale"]) or data["scale"] < 1:
+            return f"scale is a whole number of 1 to {_LARGEST}"
+        prices = data["prices"]
+        rows = isinstance(prices, list) and all(isinstance(row, list) for row in prices)
+        if not rows or not all(_is_number(price) for row in prices for price in row):
+            return f"prices has a list for each slot, of whole numbers of 0 to {_LARGEST}"
+        if not isinstance(data["surplus"], list) or not all(map(_is_number, data["surplus"])):
+            return f"surplus is a list of whole numbers of 0 to {_LARGEST}"
+        return None
+
+    def check(self, instance: SchedulingInstance, expired: Callable[[], bool]) -> int:
+        """Raise RefutedError if the claim does not follow; how many beginnings of plans were looked at.
+
+        Raises
+        ------
+        NotApplicableError
+            If the objective is another one, or numbers might overflow.
+        """
+        claim, said = self.claim, "utility"
+        if instance.objective == "finish_time_fairness":
+            claim, said = Fraction(len(instance.jobs) - 1), "jobs with smaller ratios"
+            instance = in_time(instance, self.claim)
+        elif instance.objective != "utility":
+            raise NotApplicableError(f"prices are no proof for objective '{instance.objective}'")
+        cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+        slots, resources, jobs = instance.slots, len(cluster.capacity), len(instance.jobs)
+        if len(self.prices) != slots or any(len(row) != resources for row in self.prices):
+            raise RefutedError(f"'{instance.name}' has {slots} slots with {resources} prices each; the proof has not")
+        if len(self.surplus) != jobs:
+            raise RefutedError(f"'{instance.name}' has {jobs} jobs, but the proof has {len(self.surplus)}")
+        offers = self._offers(instance, cluster) if self.charges else []
+        bound = self._on_grid(instance, (self.income(instance, cluster) + sum(self.surplus)) / self.scale)
+        if bound > claim:
+            told = f"{float(bound):.12g}, more than the claim of {float(claim):.12g}"
+            raise RefutedError(f"the prices bound the {said} of '{instance.name}' by {told}")
+        cases = 0
+        for place, most in enumerate(self.surplus):
+            if expired():
+                break
+            choice = offers[place] if offers else offer(instance, cluster, place, self.scale, self.prices)
+            cases += self._checked(choice, place, most)
+        return cases
+
+    def income(self, instance: SchedulingInstance, cluster: AnyCluster) -> Fraction:
+        """What a schedule may pay in all, in units: all resources, or where there are charges the dearest patterns."""
+        if not self.charges:
+            return sum((c * sum(row[r] for row in self.prices) for r, c in enumerate(cluster.capacity)), Fraction(0))
+        offers, rooms, rows = self._offers(instance, cluster), rooms_of(cluster), ring_rows(instance)
+        options = [options_of(instance, cluster, place) for place in range(len(offers))]
+        income = 0
+        for slot in range(instance.slots):
+            here = [i for i, job in enumerate(instance.jobs) if job.arrival <= slot < instance.last_slot(i)]
+            costs = [_costs(offers[i])[slot - instance.jobs[i].arrival].tolist() for i in here]
+            income += dearest(rooms, [(i, options[i], row) for i, row in zip(here, costs, strict=True)], rows)
+        return Fraction(income)
+
+    def _offers(self, instance: SchedulingInstance, cluster: AnyCluster) -> list[AnyOffer]:
+        """What jobs may choose from, charges included."""
+        jobs, found = range(len(instance.jobs)), []
+        if len(self.charges) != instance.slots or any(len(row) != len(jobs) for row in self.charges):
+            raise RefutedError(f"the proof charges for other slots or jobs than those of '{instance.name}'")
+        for place in jobs:
+            window = range(instance.jobs[place].arrival, instance.last_slot(place))
+            charges = [self.charges[slot][place] for slot in window]
+            count = len(options_of(instance, cluster, place))
+            if any(len(row) != count for row in charges):
+                raise RefutedError(f"job {place} has {count} options in a slot; the proof charges for others")
+            found.append(offer(instance, cluster, place, self.scale, self.prices, charges))
+        return found
+
+    @staticmethod
+    def _checked(choice: AnyOffer, place: int, most: int) -> int:
+        try:
+            better, cases = _beaten(choice, most)
+        except TooManyError:
+            raise RefutedError(f"too many plans of job {place} are worth nearly as much as the proof says") from None
+        if better:
+            raise RefutedError(f"a plan of job {place} is worth more than {most} units above its cost")
+        return cases
+
+    @staticmethod
+    def _on_grid(instance: SchedulingInstance, bound: Fraction) -> Fraction:
+        """The largest sum of values that the bound allows, where all jobs count whole and energy does not."""
+        if instance.energy_price_per_j or not all(isinstance(job.utility, AllOrNothing) for job in instance.jobs):
+            return bound
+        values = [Fraction(job.utility.value) for job in instance.jobs]
+        below = math.lcm(*(value.denominator for value in values))
+        step = Fraction(math.gcd(*(int(value * below) for value in values)), below)
+        return step * math.floor(bound / step)
+
+
+def offer(
+    instance: SchedulingInstance,
+    cluster: AnyCluster,
+    place: int,
+    scale: int,
+    prices: list[list[int]],
+    charges: list[list[int]] | None = None,
+) -> AnyOffer:
+    """What a job may choose from at prices and, in each slot of its window, (n, O) charges, all in units.
+
+    Raises
+    ------
+    NotApplicableError
+        If numbers might overflow, or bandwidth is no matter of the job alone.
+    """
+    job = instance.jobs[place]
+    worth: Callable[[Ints], Ints] = partial(worths, job, scale=scale)
+    if isinstance(cluster, TypedCluster):
+        typed = _on_types(instance, cluster, place, scale, prices, worth)
+        return typed if charges is None else typed._replace(costs=_with_charges(typed.costs, charges, worth))
+    widths, gains, changed = choices(instance, place, cluster)
+    energy, demand = cluster.worker_cost * scale, cluster.demand[place]
+    each = [
+        energy + sum(price * taken for price, taken in zip(prices[slot], demand, strict=True))
+        for slot in range(job.arrival, instance.last_slot(place))
+    ]
+    most = int(worth(np.array([PARTS]))[0]) + 1
+    units = [min(most, math.floor(price)) for price in each]
+    if charges is not None or job.least_run_slots > 1 or (instance.preemptive and job.change_s):
+        if most * len(units) * job.max_workers > _LARGEST:
+            raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
+        costs = np.outer(np.array(units, dtype=np.int64), widths)
+        if charges is not None:
+            costs = _with_charges(costs, charges, worth)
+        return KeptOffer(gains, changed, costs, job.least_run_slots, worth)
+    return Offer(widths, gains, np.array(sorted(units), dtype=np.int64), worth)
+
+
+def _on_types(
+    instance: SchedulingInstance,
+    cluster: TypedCluster,
+    place: int,
+    scale: int,
+    prices: list[list[int]],
+    worth: Callable[[Ints], Ints],
+) -> TypedOffer:
+    """What a job may choose from where there are types; what changes lose, and least runs, are relaxed."""
+    job, demand = instance.jobs[place], cluster.demand[place]
+    most = int(worth(np.array([PARTS]))[0]) + 1
+    window = range(job.arrival, instance.last_slot(place))
+    if most * len(window) * job.max_workers > _LARGEST:
+        raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
+    units = []
+    for slot in window:
+        row = []
+        for k, cost in enumerate(cluster.worker_cost):
+            mine = prices[slot][k * len(demand) : (k + 1) * len(demand)]
+            paid = cost * scale + sum(price * taken for price, taken in zip(mine, demand, strict=True))
+            row.append(min(most, math.floor(paid)))
+        units.append(row)
+    return typed_offer(instance, cluster, place, units, worth)
+
+
+def _with_charges(costs: Ints, charges: list[list[int]], worth: Callable[[Ints], Ints]) -> Ints:
+    """(n, O) costs with what is charged besides; none is more than all of a job's progress is worth, and a unit."""
+    most = int(worth(np.array([PARTS]))[0]) + 1
+    more = np.minimum(most, np.array(charges, dtype=np.int64).reshape(costs.shape))
+    found: Ints = np.minimum(most, costs + more)
+    return found
+
+
+def _costs(choice: AnyOffer) -> Ints:
+    """(n, O) of each option in each slot of its job's window."""
+    assert not isinstance(choice, Offer)
+    return choice.costs if isinstance(choice, TypedOffer) else choice.prices
+
+
+def _beaten(choice: AnyOffer, most: int) -> tuple[bool, int]:
+    if isinstance(choice, TypedOffer):
+        return typed_beaten(choice, most)
+    return kept_beaten(choice, most) if isinstance(choice, KeptOffer) else beaten(choice, most)
+
+
+def _are_lists(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, list) for each in value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST

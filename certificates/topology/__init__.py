@@ -1,0 +1,6 @@
+"""Certificates of the branch and bound over designs: their file, and the check that trusts nothing in it."""
+
+from ddlopt.certificates.topology.check import Checked, check_certificate
+from ddlopt.certificates.topology.format import DesignCertificate
+
+__all__ = ["Checked", "DesignCertificate", "check_certificate"]

@@ -1,0 +1,3 @@
+"""Bounds: the entry point ``ddlopt.bounds``."""
+
+BOUNDS: tuple[object, ...] = ()
