@@ -12,20 +12,6 @@ from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.reading import is_fraction
 
-_KINDS = {
-    "topology": "ddlopt.certificates.topology.hops.certificate:HopCertificate",
-    "scheduling": "ddlopt.certificates.scheduling:PriceCertificate",
-    "compression/timeline": "ddlopt.certificates.compression.timeline.certificate:TimelineCertificate",
-    "compression/levels": "ddlopt.certificates.compression.levels.certificate:LevelCertificate",
-    "compression/forward": "ddlopt.certificates.compression.forward.certificate:ForwardCertificate",
-    "codesign": "ddlopt.certificates.codesign.certificate:ChoiceCertificate",
-    "deployment/plan": "ddlopt.certificates.deployment.plan:PlanCertificate",
-    "deployment/partition": "ddlopt.certificates.deployment.partition.device_sets.certificate:SetsCertificate",
-    "aggregation/registers": "ddlopt.certificates.aggregation.registers.certificate:PlacementCertificate",
-    "gossip/weights": "ddlopt.certificates.gossip.weights.certificate:SpectralCertificate",
-    "gossip/matchings": "ddlopt.certificates.gossip.matchings:MatchingsCertificate",
-}
-"""Problems that have a kind of proofs for themselves, and where it is: ``module:class``."""
 _LONGEST_ORDER = 10_000
 """Of a file; trees end with some ten things that are decided."""
 _BEYOND = 2**1023
@@ -136,10 +122,16 @@ def fault_of_order(order: Any, thing: str) -> str | None:
 
 
 def own_certificate(problem: str) -> type[OwnCertificate] | None:
-    """The kind of proofs that only one problem has, by the problem's path; None where there is none."""
-    home = _KINDS.get(problem)
+    """The kind of proofs that only one problem has, by its path: ``OWN`` of its room here; None where there is none."""
+    room = f"ddlopt.certificates.{problem.replace('/', '.')}"
+    try:
+        home = getattr(import_module(room), "OWN", None)
+    except ModuleNotFoundError as missing:
+        if f"{room}.".startswith(f"{missing.name}."):
+            return None
+        raise  # the room is there, and something that it imports is not
     if home is None:
         return None
     module, _, name = home.partition(":")
-    found: type[OwnCertificate] = getattr(import_module(module), name)
+    found: type[OwnCertificate] = getattr(import_module(f"{room}.{module}"), name)
     return found

@@ -4,3 +4,6 @@ from ddlopt.certificates.topology.check import Checked, check_certificate
 from ddlopt.certificates.topology.format import DesignCertificate
 
 __all__ = ["Checked", "DesignCertificate", "check_certificate"]
+
+OWN = "hops.certificate:HopCertificate"
+"""The kind of proofs that only this problem has: ``module:class``."""

@@ -3,3 +3,6 @@
 from ddlopt.certificates.deployment.plan.certificate import PlanCertificate
 
 __all__ = ["PlanCertificate"]
+
+OWN = "certificate:PlanCertificate"
+"""The kind of proofs that only this problem has: ``module:class``."""

@@ -3,3 +3,6 @@
 from ddlopt.certificates.gossip.matchings.tree import MatchingsCertificate
 
 __all__ = ["MatchingsCertificate"]
+
+OWN = "tree:MatchingsCertificate"
+"""The kind of proofs that only this problem has: ``module:class``."""

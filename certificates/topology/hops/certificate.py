@@ -29,8 +29,8 @@ class HopCertificate(OwnCertificate):
     With :math:`H_0` hops of all pairs by the Moore bound, a design of more than :math:`H_0 + e` hops loads a link with
     what :func:`~ddlopt.certificates.topology.hops.listing.bytes_beyond` says. The checker lists all others itself, up
     to their numbering (:class:`~ddlopt.certificates.topology.hops.listing.Listing`), and finds each in the file, with
-    lengths of its links: over these, nothing travels less than along shortest paths, and no ring of all servers, in which each
-    sends c bytes, is shorter than the shortest, of length R. So some link carries at least
+    lengths of its links: over these, nothing travels less than along shortest paths, and no ring of all servers, in
+    which each sends c bytes, is shorter than the shortest, of length R. So some link carries at least
 
     .. math::
         \Bigl( \tau \sum_{s \ne t} \mathrm{dist}(s, t) + c R \Bigr) \Big/ \sum_{uv} \mathrm{length}_{uv} .
