@@ -4,8 +4,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import lcm
 
+from ddlopt.certificates.topology.collective.certificate import CollectiveCertificate, proven_by
 from ddlopt.models.topology.collective.bounds import sets
-from ddlopt.models.topology.collective.certificate import CollectiveCertificate, proven_by
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan
 from ddlopt.solvers.topology.collective.columns import TreeColumns, rounded_prices
 

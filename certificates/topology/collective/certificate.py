@@ -12,8 +12,8 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import Any, ClassVar
 
+from ddlopt.certificates.own import OwnCertificate
 from ddlopt.models.errors import RefutedError
-from ddlopt.models.own_certificate import OwnCertificate
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance
 
 _LARGEST = 2**256
