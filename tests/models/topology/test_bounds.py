@@ -127,6 +127,15 @@ def test_no_bound_of_blocks_exceeds_the_optimum(case, seed):
     assert max(bounds["blocks"], bounds["cells"]) <= brute_force(instance) * (1 + 1e-9)
 
 
+def test_traffic_that_leaves_its_block_crosses_two_links_and_no_more():
+    """Nobody has parallel links, so that every pair has one; of the ten bytes of a pair the rest goes by the others."""
+    traffic = np.zeros((4, 4))
+    traffic[0, 1] = traffic[1, 0] = traffic[2, 3] = 10
+    traffic[3, 2] = 3
+    instance = job(traffic, 3, (((0, 1), 3.0), ((2, 3), 3.0)), parallel_links=False)
+    assert congestion_bounds(instance)["blocks"] <= brute_force(instance) == pytest.approx(6.5)
+
+
 def test_cells_see_that_links_out_of_a_block_leave_pairs_without_one():
     across = [((first, first + 4), 10.0) for first in range(4)]
     inside = np.kron(np.eye(2), 3.0 * (1 - np.eye(4)))

@@ -12,6 +12,7 @@ from ddlopt.models.codesign.classes import closed_parts_below
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.layer_tree import LayerTree, Sums, best_weights
 from ddlopt.models.codesign.open_layers import (
+    moved_to,
     needs_of,
     open_layers,
     strategies_of_readers,
@@ -99,6 +100,23 @@ def test_images_of_options_are_options():
     more = with_images(tables, layers, images)
     assert sum(more.layers) == sum(layers.layers) == len(left_open)
     assert len(with_images(tables, more, images).options) == len(more.options) > len(layers.options)
+
+
+def test_options_are_closed_under_every_permutation_that_is_given():
+    """Not under the first alone: it is the weakest here."""
+    tables = tables_of(instances.load("codesign/dlrm-n16-d4"))
+    left_open = tables_left_open(tables)
+    layers = open_layers(tables, left_open, next(strategies_of_readers(tables, left_open)))
+    images = [tuple((s + step) % 16 for s in range(16)) for step in (8, 4)]
+    more = with_images(tables, layers, images)
+    kinds = [
+        [more.options[option] for each, option in more.choices if each == kind] for kind in range(len(more.layers))
+    ]
+    looks = [{(each.traffic.tobytes(), each.rings.tobytes(), each.busy_s.tobytes()) for each in of} for of in kinds]
+    for image in images:
+        for of in kinds:
+            moved = [moved_to(tables, each, image) for each in of]
+            assert {(each.traffic.tobytes(), each.rings.tobytes(), each.busy_s.tobytes()) for each in moved} in looks
 
 
 def test_links_of_the_best_plan_serve_it():
