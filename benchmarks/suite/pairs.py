@@ -1,6 +1,6 @@
 """No method or bound of a problem contradicts another one, on small instances that are odd on purpose.
 
-    nice -n 10 python benchmarks suite/pairs
+    nice -n 15 python benchmarks suite/pairs --write docs/results
 
 Instances are drawn and then made odd: *ties*, *zeros*, *unequal* sizes (:mod:`ddlopt.instances.odd`). Every method that
 covers an instance answers it, and every bound of its problem is calculated: the combinatorial one, in floating point
@@ -11,17 +11,28 @@ and in rational numbers, and those of relaxations. Then all pairs are compared:
 * nobody says *infeasible* where another one has a solution,
 * nothing ends with an exception other than a refusal.
 
-A solve that is still running long after its limit is ended and counted as late.
+A solve that takes half a minute of the processor is ended and counted as late.
+
+What is found on an instance is kept as soon as it is there, under the state of the code: the same command goes on where
+it was interrupted, and begins anew where the code has changed. With ``--write docs/results`` the sums of each problem
+and setting are written to ``runs/pairs.jsonl`` and the page from these; problems that are not asked for keep the sums
+that they have. ``--kept`` writes the page from what is there.
 """
 
+import datetime
+import json
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Benchmark, Option
+from benchmarks.harness import ROOT, SHORT, Benchmark, Kept, Option
 from ddlopt.instances.odd import SETTINGS, odd_instance
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.contracts import Instance
@@ -29,13 +40,35 @@ from ddlopt.models.errors import DdloptError, InfeasibleError, NotApplicableErro
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.catalogue import entries
-from ddlopt.solvers.contracts import Limits, Result, Status
+from ddlopt.solvers.contracts import Limits, Result, Status, compiled
 from ddlopt.solvers.exact import build_model
 
 _NOUGHT = 1e-9
 """Absolute difference that counts as none in an objective that may be a sum whose parts cancel, as at the gate."""
 _PATIENCE_S = 30.0
-"""Seconds after the limit after which a solve is ended."""
+"""Seconds of the processor after which a solve is ended: on a busy machine the clock on the wall says little."""
+FOLDER = ROOT / "docs/results"
+_FIGURES = ("instances", "methods", "answers", "bounds", "pairs", "contradictions", "broken", "late")
+"""Columns of the page; ``methods`` are those that had an answer or a bound for any of the instances."""
+HEAD = """# Methods and bounds against each other
+
+Small instances of every problem, drawn and then made odd on purpose (`ddlopt.instances.odd`): with *ties* figures of a
+field are equal or small multiples, or all times are small whole numbers; with *zeros* figures are 0 and lists empty;
+with *unequal* sizes figures differ by up to a million, and members are missing. Every method that covers an instance
+answers it, and every bound of its problem is calculated: in floating point, in rational numbers, and of relaxations.
+Then all pairs are compared. A *contradiction* is a bound on the wrong side of a checked solution, two optima that
+differ, or *infeasible* beside a solution; *broken* is an exception that is no refusal, *late* a solve that takes half a
+minute of the processor. *Methods* counts everybody who had an answer or a bound for any of the instances.
+
+"""
+TAIL = """What the first such runs found, and what was wrong: bounds of plans of 1 s where nothing takes time, and of
+disjunctive schedules; orders of gradients that the wire takes no time for; strategies that reduce in a set without
+groups; gradients with a dimension of 0; steps of plans that take no time. A slice of this is in the default tests,
+most of it in the slow ones (`tests/benchmarks/test_pairs.py`), and `tests/instances/test_odd.py` compares what the
+schemas allow with what is drawn. Of one problem, after a change: `python benchmarks suite/pairs aggregation/tree
+--write docs/results`; its rows take the place of those that stood here.
+"""
+"""What the page says before and after the table."""
 
 
 class LateError(Exception):
@@ -119,8 +152,8 @@ def _noted(found: Compared, who: str, ask: Any) -> None:
     def end(*_: object) -> None:
         raise LateError
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, _PATIENCE_S)
     try:
         ask()
     except NotApplicableError:
@@ -133,8 +166,8 @@ def _noted(found: Compared, who: str, ask: Any) -> None:
         told = problem if isinstance(problem, DdloptError) else repr(problem)
         found.broken.append(f"{who}: {type(problem).__name__}: {str(told)[:300]}")
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _bound(found: Compared, who: str, value: float | Fraction | None) -> None:
@@ -144,6 +177,8 @@ def _bound(found: Compared, who: str, value: float | Fraction | None) -> None:
 
 def _solved(found: Compared, who: str, method: Any, limits: Limits) -> None:
     if method.refuses(found.instance) is None:
+        compiled(method, found.instance)
+        signal.setitimer(signal.ITIMER_PROF, _PATIENCE_S)  # what is compiled is none of a solve's time
         _answered(found, who, method.solve(found.instance, limits, 0))
 
 
@@ -173,24 +208,107 @@ def _relaxed(found: Compared, name: str, formulation: Any, limits: Limits) -> No
             _bound(found, who, formulation.objective_value(instance, outcome.bound))
 
 
+def figures(path: str, setting: str, seed: int, limits: Limits) -> dict[str, Any]:
+    """What is found on one instance: who answered, how many of each, and what was wrong, in lines."""
+    found = compared(odd_instance(path, setting, seed), limits)
+    wrong = found.contradictions()
+    late = [f"late: {who}" for who in found.late]
+    return {
+        "who": sorted({*found.objectives, *found.bounds, *found.infeasible}),
+        "answers": len(found.objectives),
+        "bounds": len(found.bounds),
+        "pairs": found.pairs,
+        "contradictions": len(wrong),
+        "broken": len(found.broken),
+        "late": len(found.late),
+        "remarks": [f"{path} {setting} {seed}: {line}" for line in (*wrong, *found.broken, *late)],
+    }
+
+
+@cache
+def state() -> str:
+    """A digest of the code that answers: of all storeys below analysis, and of this script."""
+    folders = [ROOT / name for name in ("models", "certificates", "solvers", "instances", "frontier")]
+    files = [Path(__file__), *(file for folder in folders for file in sorted(folder.rglob("*.py")))]
+    return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def summed(path: str, setting: str, asked: Any, kept: Kept) -> dict[str, Any]:
+    """The row of a problem and a setting, and its remarks."""
+    seeds = range(asked.first, asked.first + asked.seeds)
+    limits = Limits(asked.time_limit)
+    each = [
+        kept.row(
+            f"{path} {setting} {seed} {asked.time_limit:g} s {state()}",
+            lambda seed=seed: figures(path, setting, seed, limits),
+        )
+        for seed in seeds
+    ]
+    row: dict[str, Any] = {"problem": path, "setting": setting, "instances": len(each)}
+    row["methods"] = len({who for one in each for who in one["who"]})
+    row |= {name: sum(one[name] for one in each) for name in _FIGURES[2:]}
+    today = datetime.datetime.now(datetime.UTC).date()
+    made = {"day": str(today), "limit_s": asked.time_limit, "first": asked.first, "state": state()}
+    return row | made | {"remarks": [line for one in each for line in one["remarks"]]}
+
+
 def pairs(asked: Any) -> Iterator[dict[str, Any] | str]:
     """A row for each problem and setting."""
-    told, total = [], 0
-    limits = Limits(asked.time_limit)
-    for path in asked.problems or problems():
+    kept, rows = Kept(asked.keep), []
+    for path in () if asked.kept else asked.problems or problems():
         for setting in SETTINGS:
-            sums = dict.fromkeys(("instances", "answers", "bounds", "pairs", "contradictions", "broken", "late"), 0)
-            for seed in range(asked.first, asked.first + asked.seeds):
-                one = compared(odd_instance(path, setting, seed), limits)
-                wrong = one.contradictions()
-                figures = 1, len(one.objectives), len(one.bounds), one.pairs, len(wrong), len(one.broken), len(one.late)
-                sums = {name: sums[name] + value for name, value in zip(sums, figures, strict=True)}
-                late = [f"late: {who}" for who in one.late]
-                told += [f"{path} {setting} {seed}: {line}" for line in (*wrong, *one.broken, *late)]
-            total += sums["pairs"]
-            yield {"problem": path, "setting": setting, **sums}
-    yield f"{total} pairs compared, {len(told)} remarks."
+            rows.append(summed(path, setting, asked, kept))
+            yield shown(rows[-1])
+    told = [line for row in rows for line in row["remarks"]]
+    yield f"{sum(row['pairs'] for row in rows)} pairs compared, {len(told)} remarks."
     yield from told
+    if asked.write is not None:
+        write(rows, asked.write)
+
+
+def shown(row: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a row."""
+    return {name: row[name] for name in ("problem", "setting", *_FIGURES)}
+
+
+def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """The sums that are kept, in the order of problems and settings; of problems that there are no more none."""
+    file = folder / "runs/pairs.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    rows = {(row["problem"], row["setting"]): row for row in map(json.loads, lines)}
+    return [rows[key] for key in ((path, setting) for path in problems() for setting in SETTINGS) if key in rows]
+
+
+def write(rows: list[dict[str, Any]], folder: Path = FOLDER) -> None:
+    """Put sums in place of older ones, and write the page from all."""
+    new = {(row["problem"], row["setting"]) for row in rows}
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    file = folder / "runs/pairs.jsonl"
+    kept = [row for row in read(folder) if (row["problem"], row["setting"]) not in new]
+    lines = [json.dumps(row) for row in (*kept, *rows)]
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    rows = read(folder)
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    (folder / "pairs.md").write_text(page(rows), encoding="utf-8")
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """The page of sums."""
+    days, states = sorted({row["day"] for row in rows}), {row["state"] for row in rows}
+    limits = " and ".join(f"{limit:g}" for limit in sorted({row["limit_s"] for row in rows}))
+    made = f"{days[0]} to {days[-1]}" if len(days) > 1 else "".join(days)
+    code = "one state of the code" if len(states) == 1 else f"{len(states)} states of the code, problem by problem"
+    remarks = [line for row in rows for line in row["remarks"]]
+    command = "`nice -n 15 python benchmarks suite/pairs --write docs/results`"
+    headings = ("problem", "setting", *_FIGURES)
+    cells = [headings, ("---", "---", *["---:"] * len(_FIGURES)), *(shown(row).values() for row in rows)]
+    table = "".join(f"| {' | '.join(map(str, each))} |\n" for each in cells)
+    total = sum(row["pairs"] for row in rows)
+    told = "".join(f"* {line}\n" for line in remarks) or "None.\n"
+    return (
+        f"{HEAD}{command}, {made}, {code}, ddlopt {version('ddlopt')}, time limit {limits} s, 1 thread a solve.\n"
+        f"{SHORT} {total} pairs.\n\n{table}\n## Remarks\n\n{told}\n{TAIL}"
+    )
 
 
 BENCH = Benchmark(
@@ -199,5 +317,8 @@ BENCH = Benchmark(
     seeds=Option(30, "instances for each setting", 2),
     first=Option(0, "the first seed"),
     time_limit=Option(1.0, quick=0.5),
+    keep=Option(Path("pairs.jsonl"), quick=Path("pairs_quick.jsonl"), type=Path),
+    kept=Option(False, "solve nothing; with --write the page from the sums that are there"),
+    pages=False,
     in_all=False,
 )

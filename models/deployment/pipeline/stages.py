@@ -8,6 +8,7 @@ from math import inf, lcm
 from typing import Any, NamedTuple
 
 from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance, PlanStage
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Way = tuple[int, int, int, int]
 """An option in a stage: time of a sample on one replica, what each further replica adds to it, and memory for each
@@ -57,7 +58,9 @@ class Stages:
         self._unit = unit.numerator
         memories = [Fraction(size) for option in options for size in (option.kept_bytes, option.fixed_bytes)]
         self._memory_scale = lcm(*(each.denominator for each in memories))
-        self.memory = int(Fraction(instance.memory_bytes) * self._memory_scale)
+        # What the check lets pass as rounding is a plan too: 0.1 and 0.2 bytes fit into 0.3.
+        room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
+        self.memory = int(room * self._memory_scale)
         self._kinds: dict[tuple[int, int], Counter[Kind] | None] = {}
         self._mixes: dict[tuple[Kind, int, int, int], tuple[Mix, ...]] = {}
         self._fastest: dict[tuple[int, int, int], tuple[float, int, int]] = {}

@@ -1,7 +1,7 @@
 """Methods for pipelines against all plans, what heuristics lose, and what does not fit."""
 
 import pytest
-from pipeline_cases import best_of_all, drawn
+from pipeline_cases import best_of_all, drawn, tight
 from volume import for_each, seeds
 
 import ddlopt
@@ -46,6 +46,19 @@ def test_all_methods_agree(seed):
             assert found.objective >= float(best) * (1 - 1e-9)
         if name == "stage-path" and best is not None:
             assert found.objective == pytest.approx(float(best), rel=1e-6)
+
+
+@for_each("seed", [5, *seeds(12, 120)])
+def test_what_the_check_takes_for_rounding_is_a_plan(seed):
+    """0.1 and 0.2 bytes fit into 0.3, though their sum is above it in rational numbers and in floating point."""
+    instance = tight(seed)
+    best = best_of_all(instance, exact=False)
+    for name in ("pipeline-ideals", "stage-path"):
+        found = method(name, "deployment").solve(instance, EXACT)
+        assert (found.status is Status.INFEASIBLE) == (best is None), name
+        if best is not None:
+            assert found.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
+            assert found.bound <= best * (1 + 1e-6)
 
 
 @for_each("seed", seeds(8, 40))
