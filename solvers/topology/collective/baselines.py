@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.topology.collective.prices import shortest
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -42,9 +43,21 @@ def _laid(instance: CollectiveInstance, paths: list[list[Path]], share: Fraction
     return Tree(
         share=str(share),
         root=root,
-        gather=tuple(paths[far][near] for near, far in edges) if up else (),
-        spread=tuple(paths[near][far] for near, far in edges) if down else (),
+        gather=tuple(_joined(paths, far, near) for near, far in edges) if up else (),
+        spread=tuple(_joined(paths, near, far) for near, far in edges) if down else (),
     )
+
+
+def _joined(paths: list[list[Path]], first: int, last: int) -> Path:
+    """The path between two accelerators, which there need not be where bytes only go out of a root.
+
+    Raises
+    ------
+    NoSolutionError
+    """
+    if not paths[first][last]:
+        raise NoSolutionError(f"no path leads from accelerator {first} to {last}, which follow each other by number")
+    return paths[first][last]
 
 
 def _of_all_roots(instance: CollectiveInstance, edges: Callable[[int], Edges]) -> list[tuple[Fraction, int, Edges]]:
@@ -67,7 +80,12 @@ class RingInOrder(Heuristic, uses=()):
         """The ring; neighbours are joined by the path that takes least at full bandwidth."""
         _, paths = shortest(instance, {link: 1 / each for link, each in instance.bandwidth.items()})
         count = instance.accelerators
-        ring = tuple(paths[node][(node + 1) % count] for node in range(count))
+        # The hop back to the root of a broadcast is not used.
+        last = None if instance.root is None else (instance.root - 1) % count
+        ring = tuple(
+            (node, (node + 1) % count) if node == last else _joined(paths, node, (node + 1) % count)
+            for node in range(count)
+        )
         trees = tuple(ring_trees(instance, ring, Fraction(1)))
         return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=trees), {}
 

@@ -9,6 +9,7 @@ from networks_drawn import all_sides, several
 from volume import for_each
 
 from ddlopt.instances import generators
+from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.arborescence import least_arborescence
 from ddlopt.models.topology.collective.bounds import collective_bound, exact_collective_bound, parts
 from ddlopt.models.topology.collective.cuts import capacities, out_of, worst_gather_cut
@@ -108,6 +109,42 @@ def test_least_arborescences_are_those_of_all_trees(seed):
     assert value == min(sum(costs[u][v] for v, u in tree.items()) for tree in trees_out_of(root, count))
     assert before[root] == -1
     assert {v: u for v, u in enumerate(before) if v != root} in list(trees_out_of(root, count))
+
+
+@for_each("seed", range(40))
+def test_links_that_carry_less_in_one_direction(seed):
+    """More may lead out of a set than into it: which of both counts depends on the collective."""
+    draw = random.Random(seed)
+    count, switches = draw.randint(2, 4), draw.choice((0, 0, 1))
+    nodes = count + switches
+    ring = [(node, (node + 1) % nodes) for node in range(nodes)]
+    more = [(i, j) for i in range(nodes) for j in range(nodes) if i != j and draw.random() < 0.4]
+    data = {
+        "name": "uneven",
+        "accelerators": count,
+        "switches": switches,
+        "links": [
+            {"source": i, "target": j, "bytes_per_s": draw.choice((0.1, 1.0, 3.0, 50.0))}
+            for i, j in dict.fromkeys((*ring, *more))
+        ],
+        "collective_bytes": draw.choice((1.0, 0.3, 1e12)),
+    }
+    for collective in ("all-gather", "reduce-scatter", "all-reduce", "all-to-all"):
+        instance = CollectiveInstance.from_data({**data, "collective": collective})
+        size, sides = Fraction(instance.collective_bytes), list(all_sides(instance))
+        bound = exact_collective_bound(instance)
+        if collective == "all-gather":
+            assert bound == size / count * max(inside / out(instance, side) for side, inside in sides)
+        elif collective == "reduce-scatter":
+            assert bound == size / count * max(inside / into(instance, side) for side, inside in sides)
+        elif collective == "all-reduce":
+            narrow = size / min(out(instance, side) for side, _ in sides)
+            assert bound == max(narrow, *(size * price_of(instance, each) for each in parts(instance)))
+        else:
+            of_cuts = max(inside * (count - inside) / out(instance, side) for side, inside in sides)
+            over_all = price_bound(instance, dict.fromkeys(instance.bandwidth, Fraction(1)))
+            single = max((count - 1) / min(out(instance, {node}), into(instance, {node})) for node in range(count))
+            assert max(size / count * single, over_all) <= bound <= max(size / count * of_cuts, over_all)
 
 
 def test_prices_of_a_cut_are_the_bound_of_the_cut():

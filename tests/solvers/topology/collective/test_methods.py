@@ -9,17 +9,18 @@ from itertools import permutations
 import numpy as np
 import pytest
 from networks_drawn import drawn, several
+from refusals import one_line
 from shared_data import shared_data
 from volume import for_each, slow
 
 import ddlopt
 from ddlopt.instances import generators
-from ddlopt.models.errors import RangeError
+from ddlopt.models.errors import NoSolutionError, RangeError
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.prices import price_bound
-from ddlopt.solvers.catalogue import entries
+from ddlopt.solvers.catalogue import entries, method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.baselines import binary_tree
 from ddlopt.solvers.topology.collective.columns import TreeColumns
@@ -164,6 +165,24 @@ def test_oblivious_trees_are_what_they_are_called():
     assert seconds(instance, ddlopt.solve(instance, "ring-in-order")) == Fraction(7, 4)
     odd = made("complete", "all-gather", accelerators=6)
     assert "power of two" in entry_of("halving-doubling").refuses(odd)
+
+
+def one_way(*links, root=0):
+    """A broadcast whose bytes cannot come back."""
+    joined = [{"source": i, "target": j, "bytes_per_s": 1.0} for i, j in links]
+    data = {"name": "one-way", "accelerators": len(links) + 1, "links": joined, "collective": "broadcast", "root": root}
+    return CollectiveInstance.from_data({**data, "collective_bytes": 1.0})
+
+
+def test_trees_by_number_need_paths():
+    along = method("ring-in-order", "topology").solve(one_way((0, 1), (1, 2)), Limits(5.0))
+    assert (along.objective, along.checked) == (1.0, True)
+    for name, instance in (
+        ("ring-in-order", one_way((0, 2), (2, 1))),
+        ("halving-doubling", one_way((0, 1), (0, 3), (3, 2))),
+    ):
+        with one_line(NoSolutionError, match="no path leads from accelerator"):
+            method(name, "topology").solve(instance, Limits(5.0))
 
 
 def entry_of(name):
