@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from volume import slow
 
+from benchmarks.suite import pairs
 from benchmarks.suite.pairs import Compared, compared
 from ddlopt.instances.odd import SETTINGS, odd_instance
 from ddlopt.models.catalogue import problems
@@ -72,8 +73,6 @@ def test_of_what_is_maximised_a_bound_is_above():
     ],
 )
 def test_what_methods_raise_is_noted(monkeypatch, problem, says):
-    from benchmarks.suite import pairs
-
     def raises(*_):
         raise problem
 
@@ -81,3 +80,53 @@ def test_what_methods_raise_is_noted(monkeypatch, problem, says):
     monkeypatch.setattr(pairs, "entries", lambda family: [type("Entry", (), {"name": "x", "make": print})])
     found = compared(odd_instance("aggregation/tree", None, 0), Limits(time_s=1.0))
     assert {name: len(getattr(found, name)) for name in ("broken", "infeasible") if getattr(found, name)} == says
+
+
+FOUND = {"who": ["a", "b"], "answers": 2, "bounds": 1, "pairs": 3, "contradictions": 0, "broken": 0, "late": 0}
+
+
+def run(folder, *words):
+    where = ["--keep", str(folder / "kept.jsonl"), "--write", str(folder)]
+    pairs.BENCH.run([*words, *where], "suite/pairs", pairs.__doc__)
+    return pairs.read(folder)
+
+
+def test_a_run_goes_on_where_it_was_and_begins_anew_with_other_code(monkeypatch, tmp_path):
+    asked = []
+
+    def figures(*what):
+        asked.append(what[:3])
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return FOUND | {"remarks": []}
+
+    monkeypatch.setattr(pairs, "figures", figures)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "aggregation/tree", "--seeds", "2")
+    rows = run(tmp_path, "aggregation/tree", "--seeds", "2")
+    each = [("aggregation/tree", setting, seed) for setting in SETTINGS for seed in range(2)]
+    assert asked == [*each[:3], *each[2:]]
+    assert [(row["instances"], row["methods"], row["pairs"]) for row in rows] == [(2, 2, 6)] * 3
+    assert run(tmp_path, "aggregation/tree", "--seeds", "2") == rows
+    assert len(asked) == 7
+    monkeypatch.setattr(pairs, "state", lambda: "other")
+    assert {row["state"] for row in run(tmp_path, "aggregation/tree", "--seeds", "2")} == {"other"}
+    assert len(asked) == 13
+
+
+def test_rows_of_a_problem_take_the_place_of_older_ones(monkeypatch, tmp_path):
+    monkeypatch.setattr(pairs, "figures", lambda *_: FOUND | {"remarks": []})
+    run(tmp_path, "gossip/period", "--seeds", "2")
+    rows = run(tmp_path, "aggregation/tree", "--seeds", "2")
+    assert [row["problem"] for row in rows] == ["aggregation/tree"] * 3 + ["gossip/period"] * 3
+    wrong = FOUND | {"broken": 1, "remarks": ["gossip/period ties 0: tag: ZeroDivisionError"]}
+    monkeypatch.setattr(pairs, "figures", lambda *_: wrong)
+    (tmp_path / "kept.jsonl").unlink()
+    rows = run(tmp_path, "gossip/period", "--seeds", "1")
+    page = (tmp_path / "pairs.md").read_text(encoding="utf-8")
+    assert "| gossip/period | ties | 1 | 2 | 2 | 1 | 3 | 0 | 1 | 0 |" in page
+    assert "* gossip/period ties 0: tag: ZeroDivisionError\n" in page
+    assert "27 pairs." in page
+    (tmp_path / "pairs.md").unlink()
+    assert run(tmp_path, "--kept") == rows
+    assert (tmp_path / "pairs.md").read_text(encoding="utf-8") == page

@@ -14,8 +14,9 @@ import from_records as command
 
 from benchmarks import quoted
 from benchmarks.harness import SHORT_S
-from benchmarks.suite import gaps
-from ddlopt.models.catalogue import FAMILY_NAMES
+from benchmarks.suite import gaps, pairs
+from ddlopt.instances.odd import SETTINGS
+from ddlopt.models.catalogue import FAMILY_NAMES, problems
 from ddlopt.solvers import catalogue
 
 PAGES = [page for page in command.pages() if command.MARK.search(page.read_text(encoding="utf-8"))]
@@ -155,3 +156,23 @@ def test_the_command_has_nothing_to_write():
         [sys.executable, ROOT / "docs/results/from_records.py"], capture_output=True, text=True, cwd=ROOT
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+def test_the_page_of_pairs_is_that_of_its_rows_and_has_every_problem():
+    rows = pairs.read()
+    assert (pairs.FOLDER / "pairs.md").read_text(encoding="utf-8") == pairs.page(rows), (
+        "run: python benchmarks suite/pairs --kept --write docs/results"
+    )
+    missing = {(path, setting) for path in problems() for setting in SETTINGS} - {
+        (row["problem"], row["setting"]) for row in rows
+    }
+    assert not missing, (
+        f"run: python benchmarks suite/pairs {' '.join(sorted({p for p, _ in missing}))} --write docs/results"
+    )
+    for row in rows:
+        where = row["problem"], row["setting"]
+        assert row["instances"] >= 30, where
+        assert row["methods"] >= 2, where
+        assert row["pairs"] >= row["answers"] > 0, where
+        assert row["contradictions"] == row["broken"] == 0, where
+        assert len(row["remarks"]) == row["late"] == 0, where

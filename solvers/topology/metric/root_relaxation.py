@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.tolerances import SOLVER_TOL, ZERO_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion, unit_bytes
@@ -90,11 +90,19 @@ class RootRelaxation:
         self.congestion_bytes, self.counts = 0.0, np.zeros((instance.servers,) * 2)
 
     def solve(self) -> float:
-        """Solve it; the safe bound in bytes."""
+        """Solve it; the safe bound in bytes.
+
+        Raises
+        ------
+        InfeasibleError
+            If HiGHS says that no links will do, as of three servers that want three links in two matchings.
+        """
         bound = self._bound()
         end = self._highs.getModelStatus()
         if end == highspy.HighsModelStatus.kTimeLimit:
             return bound * self.unit
+        if end in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+            raise InfeasibleError(f"the root relaxation for '{self.instance.name}' has no solution")
         if end != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"the root relaxation for '{self.instance.name}' has no optimum")
         values = np.asarray(self._highs.getSolution().col_value)

@@ -196,6 +196,27 @@ def test_relaxed_rings_are_read_as_rings():
     assert result.objective == pytest.approx(8.0)
 
 
+def test_faint_rings_and_faint_traffic_have_paths():
+    """A share of 1e-8, which a solver may leave behind, has hops whose flow is lost in its tolerance."""
+    traffic = np.zeros((4, 4))
+    traffic[0, 2] = 1e-13
+    instance, formulation = job(traffic, 1, [((0, 1, 2, 3), 3.0)]), RingsAndRoutes()
+    block = build_model("topology", formulation, instance).topology
+    for variable in block.component_data_objects(pyo.Var):
+        variable.set_value(0, skip_validation=True)
+    block.throughput.set_value(1.0)
+    for s, t in ((0, 1), (1, 2), (2, 3), (3, 0)):
+        block.link[s, t].set_value(1)
+        block.flow[s, s, t].set_value(1.0)
+    block.ring_share[0, 0].set_value(1.0)
+    block.ring_share[0, 1].set_value(1e-8)
+    design = formulation.read(block, instance)
+    assert sorted(ring.members for ring in design.rings) == [(0, 1, 2, 3), (0, 3, 2, 1)]
+    checked = evaluate(instance, design)
+    assert checked.feasible
+    assert checked.objective == pytest.approx(4.5, rel=1e-6)
+
+
 def test_relaxed_hops_that_are_no_rings_are_an_error():
     """Two triangles with a bridge: everybody's hops may stay in his triangle, but a ring must cross."""
     instance = job(np.zeros((6, 6)), groups=[((0, 1, 2, 3, 4, 5), 6.0)])

@@ -122,6 +122,15 @@ def test_method_solves_to_the_optimum(optics):
     assert again.status is Status.OPTIMAL
 
 
+def test_what_has_no_design_is_infeasible():
+    """Three servers want three links without forwarding, and two matchings of three servers have two."""
+    traffic = np.zeros((3, 3))
+    traffic[0, 1], traffic[0, 2], traffic[1, 2] = 1.0, 3.0, 1.0
+    figures = {"name": "x", "servers": 3, "degree": 2, "link_bandwidth_bytes_per_s": 1.0, "optics": "duplex"}
+    instance = TopologyInstance(traffic_bytes=traffic, parallel_links=False, host_forwarding=False, **figures)
+    assert MetricCuts().solve(instance, Limits(60.0)).status is Status.INFEASIBLE
+
+
 @pytest.mark.slow
 def test_method_keeps_to_its_time_and_refuses_groups():
     instance = instance_of(8, 9)

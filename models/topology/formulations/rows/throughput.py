@@ -283,7 +283,10 @@ def read_design(
     if not rate > 0:
         raise SolverError(f"'{instance.name}': the throughput is {rate:g}, so the values describe no design")
     rings = _laid(instance, links, _rings(block, instance, orders, rate))
-    return assemble(instance, links, rings, read_paths(block, instance, links))
+    # A hop of a ring with a share of 1e-8 has bytes that no solver tells from none, and needs a path nevertheless.
+    used = [hop for _, order, _ in rings for hop in hops_of(order)]
+    sending = [(int(s), int(t)) for s, t in np.argwhere(instance.traffic_bytes > 0)]
+    return assemble(instance, links, rings, read_paths(block, instance, links, [*sending, *used]))
 
 
 def read_paths(
