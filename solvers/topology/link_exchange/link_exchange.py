@@ -1,18 +1,20 @@
 """Our own heuristic: local search on links, with routes and rings balanced anew for every trial."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
-from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.bounds import least_hop_bytes, lower_bound
 from ddlopt.solvers.heuristic import Answer, Asked, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
+from ddlopt.solvers.topology.expander import Expander
 from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
 from ddlopt.solvers.topology.link_exchange.lifts import KERNELS as LIFT_KERNELS
 from ddlopt.solvers.topology.link_exchange.lifts import lift_starts
@@ -42,6 +44,8 @@ _ALIKE_TRIALS = 500
 """Sets of generators that are judged, for jobs that look the same from every server."""
 _FEW_SERVERS = 8
 """Up to so many servers other starts are as good."""
+_MANY_SERVERS = 128
+"""Beyond so many servers the first step may take longer than people wait; up to as many it takes a second or two."""
 _LIFTING = 0.2
 """Part of the time for lifts, and for symmetric rings, where it is short: one of them is a start as good as others."""
 _REACHED = 1e-5
@@ -118,6 +122,7 @@ class _Search:
         self.instance = job.instance
         self.bound_s = lower_bound(self.instance)
         self.best: Balance | None = None
+        self.first: TopologyDesign | None = None
         self.pool: list[tuple[float, LinkStart]] = []
         self.starts = self.hop_moves = self.trials = 0
         self.longest_s = 0.0
@@ -131,12 +136,14 @@ class _Search:
     def done(self) -> bool:
         """Whether the bound is reached or the time is up; never before there is a design."""
         if self.best is None:
-            return False
+            return self.first is not None and self.clock.expired
         time_s = self.instance.iteration_time_s(self.best.congestion_bytes)
         return self.clock.expired or time_s <= self.bound_s * (1 + _REACHED)
 
     def run(self, seed: int, given: TopologyDesign | None) -> None:
         """All steps, until the bound is reached or the time is up."""
+        if self.instance.servers > _MANY_SERVERS and given is None:
+            self._begin_somehow(seed)
         if self.instance.allreduce_groups and self.instance.servers > _FEW_SERVERS:
             self._begin_alike(seed)
             if self.done:
@@ -158,6 +165,14 @@ class _Search:
             self._less_congestion(start, share, fine)
             if self.done:
                 return
+
+    def _begin_somehow(self, seed: int) -> None:
+        """Tell a design that takes no search: of a few hundred servers with dense traffic the first step takes long."""
+        with suppress(NotApplicableError):
+            self.first, _ = Expander().answer(self.instance, seed, self.clock, None)
+            checked = evaluate(self.instance, self.first)
+            if checked.feasible and checked.objective is not None:
+                self.clock.report(float(checked.objective), self.bound_s, self.first)
 
     def _opening(self) -> Callable[[], bool]:
         """Whether the part of the time for a first step, from now on, is up."""
@@ -270,6 +285,8 @@ class _Search:
 
     def finished(self) -> tuple[TopologyDesign, Mapping[str, Any]]:
         """The design on the best links, accurately routed, and the figures of the run."""
+        if self.best is None and self.first is not None:
+            return self.first, {"starts": 0}
         if self.best is None:
             raise NoSolutionError(f"'{self.instance.name}': no links were found over which everything can be sent")
         if not self.clock.expired or self.polishable or _FINAL_SHARE * self.longest_s < _LATE_S:
