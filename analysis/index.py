@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ddlopt import instances
+from ddlopt.analysis.library_site import history
 from ddlopt.analysis.listing import write_listing
 from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.analysis.views import sizes
@@ -38,9 +39,9 @@ def index_text() -> str:
 
 
 def write_index() -> bool:
-    """Write the index and ``index.json`` beside the families' folders; whether that changed either."""
+    """Write the index, ``index.json`` and ``history.json`` beside the families; whether one of them changed."""
     path, text = index_file(), index_text()
-    listed = write_listing()
+    listed = write_listing() | history.write()
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return listed
     write_whole(path, text)

@@ -62,6 +62,14 @@ def _draw_pictures(_app: Any) -> None:
     runpy.run_path(str(HERE / "pictures.py"))["draw_all"]()
 
 
+def _write_library(app: Any, failure: Exception | None) -> None:
+    """Put the library beside the pages, as a site of its own."""
+    if failure is None and app.builder.format == "html":
+        from ddlopt.analysis.library_site import write_site
+
+        write_site(Path(app.outdir, "library"), drawn=HERE.parent / "build" / "pictures")
+
+
 def _without_long_signature(_app: Any, what: str, _name: str, thing: Any, *_rest: Any) -> tuple[str, str] | None:
     """Leave out the signature of a data class of fields: its docstring lists them with their units."""
     if what == "class" and hasattr(thing, "model_fields"):
@@ -82,4 +90,5 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", _draw_pictures)
     app.connect("source-read", _stay_inside)
     app.connect("build-finished", _copy_mathjax)
+    app.connect("build-finished", _write_library)
     app.connect("autodoc-process-signature", _without_long_signature)

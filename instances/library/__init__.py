@@ -69,7 +69,7 @@ def load(name_or_path: str | Path) -> Instance:
     if isinstance(name_or_path, str):
         name = find(text)
         if name is not None:
-            return load(_file(name))
+            return load(instance_file(name))
         from ddlopt.instances import drawn
 
         if text.startswith(drawn.PREFIX):
@@ -128,14 +128,15 @@ def _unknown(name: str) -> str:
     return f"there is no instance or file '{name}'; {hint}"
 
 
-def _file(full: str) -> Path:
+def instance_file(full: str) -> Path:
+    """Where a bundled instance lies, by its full name."""
     its_family, stem = full.split("/")
     return library_folder(its_family) / f"{stem}.json"
 
 
 def best_files(full: str) -> tuple[Path, Path]:
     """Where the best known solution of an instance may lie: as it is, and compressed."""
-    file = _file(full)
+    file = instance_file(full)
     return file.with_suffix(".best.json"), file.with_suffix(".best.json.gz")
 
 
