@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 Suites = Annotated[
     list[str],
-    typer.Argument(metavar="SUITE…", help="Suites (default, quick), drawn:SEED, patterns of names, or .json files."),
+    typer.Argument(
+        metavar="SUITE…", help="tiny, standard, hard, open, default, …; drawn:SEED; patterns of names; files."
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ddlopt.analysis.bench import sets
 from ddlopt.analysis.bench.tasks import matching
 
 
@@ -137,7 +138,7 @@ SUITES = {"quick": QUICK, "default": DEFAULT, "library": LIBRARY}
 
 
 def members(asked: list[str]) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    """Instances of suites, patterns and files, and by instance the methods that are suggested.
+    """Instances of suites, fixed sets, patterns and files, and by instance the methods that are suggested.
 
     Raises
     ------
@@ -147,7 +148,10 @@ def members(asked: list[str]) -> tuple[list[str], dict[str, tuple[str, ...]]]:
     methods: dict[str, tuple[str, ...]] = {}
     for name in asked:
         suite = SUITES.get(name)
-        found = suite.members() if suite else dict.fromkeys(matching([name]), ("auto",))
+        if name in sets.TITLES:
+            found = {each: DEFAULT.parts.get(each.split("/")[0], Part(())).methods for each in sets.members(name)}
+        else:
+            found = suite.members() if suite else dict.fromkeys(matching([name]), ("auto",))
         for instance, suggested in found.items():
             methods[instance] = tuple(dict.fromkeys((*methods.get(instance, ()), *suggested)))
     return list(methods), methods
