@@ -284,10 +284,10 @@ def check(
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
 
 
-@app.command()
+@app.command(cls=formats.KindsCommand)
 def generate(
     family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
-    kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …")],
+    kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …; with --help its options.")],
     servers: Annotated[int | None, typer.Option(metavar="N", help="Servers.")] = None,
     degree: Annotated[int | None, typer.Option(metavar="D", help="Interfaces of each server.")] = None,
     jobs: Annotated[int | None, typer.Option(metavar="J", help="Jobs.")] = None,

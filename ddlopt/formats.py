@@ -1,6 +1,8 @@
 """The command ``convert``, instances from files in formats that others defined, and the help of formats."""
 
 import inspect
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +24,46 @@ class FormatsCommand(TyperCommand):
     def formats(self) -> list[str]:
         """A line for each format."""
         return _formats()
+
+
+class KindsCommand(TyperCommand):
+    """A command whose help ends with the options of the kind that is asked for, or with the kinds of the family."""
+
+    _words: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what is asked for: help comes before anything is read."""
+        self._words = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        self.epilog = "\n\n".join(_kinds(*_family_and_kind(self._words)))
+        super().format_help(ctx, formatter)
+
+
+def _family_and_kind(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """The family and the kind among words of a command line."""
+    from ddlopt.models.catalogue import FAMILY_NAMES
+
+    joined = [part for word in words for part in word.split("=", 1)]
+    kind = next((value for word, value in pairwise(joined) if word == "--kind"), None)
+    return next((word for word in joined if word in FAMILY_NAMES), None), kind
+
+
+def _kinds(family: str | None, kind: str | None) -> list[str]:
+    from ddlopt.instances.generators import kinds
+    from ddlopt.instances.generators.told import told
+
+    if family is None:
+        return ["ddlopt generate FAMILY --help lists the kinds of a family."]
+    if kind not in kinds(family):
+        return [f"Kinds: {', '.join(kinds(family))}.", f"ddlopt generate {family} --kind K --help tells their options."]
+    lines = [f"What --set takes for {kind}:"]
+    for option in told(family, kind):
+        default = "" if option.default is None else f"={_written(option.default)}"
+        lines.append(f"{option.name}{default}: {option.meaning}".rstrip(": "))
+    return [*lines, "and any field of the instance that is not generated (ddlopt schema)."]
 
 
 class PlanFormatsCommand(FormatsCommand):

@@ -28,7 +28,7 @@ def made(kinds: Kinds, kind: str, seed: int, options: Mapping[str, Any], untold:
     refuse_unknown(f"kind '{kind}'", options, [*sorted(known), "name"])
     if name is not None:
         refuse_odd_value("name", name, str)
-    instance: Instance = checked(_function(kinds, kind))(np.random.default_rng(seed), **options)
+    instance: Instance = checked(maker(kinds, kind))(np.random.default_rng(seed), **options)
     shown = {key: value for key, value in (known | options).items() if value is not None and key not in untold}
     told = ", ".join(f"{key} {value}" for key, value in shown.items())
     source = f"generated: kind {kind}, seed {seed}, {told}. {instance.source}".rstrip(". ")
@@ -38,11 +38,12 @@ def made(kinds: Kinds, kind: str, seed: int, options: Mapping[str, Any], untold:
 
 def options_of(kinds: Kinds, kind: str) -> dict[str, Any]:
     """What a kind takes, with defaults."""
-    _, *options = inspect.signature(_function(kinds, kind)).parameters.values()
+    _, *options = inspect.signature(maker(kinds, kind)).parameters.values()
     return {option.name: option.default for option in options}
 
 
-def _function(kinds: Kinds, kind: str) -> Callable[..., Instance]:
+def maker(kinds: Kinds, kind: str) -> Callable[..., Instance]:
+    """The function that makes a kind."""
     module, _, function = kinds[kind].rpartition(".")
     found: Callable[..., Instance] = getattr(import_module(f"ddlopt.instances.generators.{module}"), function)
     return found

@@ -106,6 +106,7 @@ def leaf_spine(
     ----------
     rng : numpy.random.Generator
     leaves, spines : int
+        Switches below and above; each of one has a link to each of the other.
     hosts : int
         Of each leaf.
     bandwidth_bytes_per_s, spine_bandwidth_bytes_per_s : float

@@ -67,6 +67,7 @@ def shared(
     memory : float
         Part of the slots that there is for these jobs.
     nic_gbit_per_s, uplink_gbit_per_s : float
+        Of a worker's network card, and from a rack's switch upwards.
     rtt_us : float
         Geometric mean; drawn up to a factor of two about it.
     servers : float

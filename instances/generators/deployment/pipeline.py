@@ -45,6 +45,7 @@ def blocks(
     memory : float
         Of a device, as a part of what all layers need with one sample in flight, over the devices, kept as they are.
     gigabytes_per_s : float
+        Of a device to the others.
     alike : bool
         Whether all blocks are the same.
     """

@@ -76,6 +76,7 @@ def digits(
     model : {"mlp", "logistic"}
         A perceptron of 64-32-10, or without a hidden layer.
     steps, batch : int
+        Steps of training, and images of a step.
     sends : int, optional
         The budget; a step in twenty where no price is given either.
     send_cost : float, optional

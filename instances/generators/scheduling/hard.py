@@ -141,6 +141,13 @@ class Bursty(Kind):
     ``urgent_slots`` slots and then leave. The other half of the jobs is there from the start and wants the cluster for
     all slots without a burst, at values 1 .. 1 + edge for a GPU and slot where urgent jobs are worth 1. Widths are
     2, 4, 8, …; iteration times are those of our networks, where width w > 1 does less than w times a worker's work.
+
+    Parameters
+    ----------
+    bursts : int
+        How many.
+    urgent_slots : int
+        Slots that the jobs of a burst have.
     """
 
     jobs: int = 40

@@ -124,6 +124,41 @@ class ElasticJobs(Kind):
     that the job wants over their mean; a part of the jobs has a deadline, ``slack`` times the time at full width after
     the arrival. Every job loses ``change_s`` seconds when it changes; None: nothing. It goes on unchanged for
     ``least_run_slots`` slots; None: it may change in every slot.
+
+    Parameters
+    ----------
+    jobs : int
+        How many.
+    slots : int
+        Slots of the horizon.
+    slot_s : float
+        Seconds of a slot.
+    widest : int
+        Workers of the widest jobs, at most as many as the cluster holds.
+    widths : {"powers", "any"}
+        Whether jobs have 2, 4, 8, … or 2, 3, 4, … workers.
+    load : float
+        Worker slots that all jobs want together, over those that there are.
+    arrival_part : float
+        Part of the horizon in which jobs arrive.
+    utility : {"logarithmic", "capped", "linear", …}
+        How the value of a job grows with the work that is done.
+    by_size : bool
+        Whether larger jobs are worth more.
+    deadline_part : float
+        Part of the jobs that have a deadline.
+    slack : float
+        Time from arrival to deadline, over the time that the job takes at full width.
+    bandwidth_bytes_per_s : float
+        Of the network between servers.
+    latency_s : float
+        Seconds of a message besides.
+    rigid : bool
+        Whether a job has its own width or does not run.
+    change_s : float, optional
+        Seconds that a job loses when its width changes.
+    least_run_slots : int, optional
+        Slots in which a job goes on unchanged.
     """
 
     jobs: int = 20

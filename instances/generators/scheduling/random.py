@@ -38,6 +38,17 @@ class Elastic(ElasticJobs):
     Types are written ``"v100:1,p100:0.45,k80:0.2"``, with the speed of a middling job on each; GPUs are split evenly
     among them. Of a speed s a job has :math:`s^x`, x uniform between 1/4 and 7/4, the same on all types: some jobs are
     nearly as fast on old accelerators, others hardly run there. The range is ours.
+
+    Parameters
+    ----------
+    gpus : int
+        Of the cluster.
+    gpus_per_server : int
+        GPUs of a server.
+    idle_w, worker_w : float
+        Watts of a server without work, and of each worker besides.
+    types : str, optional
+        Types of GPUs with the speed of a middling job on each, ``"v100:1,k80:0.2"``.
     """
 
     gpus: int = 16
@@ -100,7 +111,15 @@ def _speeds_of(types: str, gpus: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Contended(ElasticJobs):
-    """A star whose servers' cards carry few rings, ``rings_per_nic`` bandwidths of a job: places matter."""
+    """A star whose servers' cards carry few rings, ``rings_per_nic`` bandwidths of a job: places matter.
+
+    Parameters
+    ----------
+    servers : int
+        How many.
+    rings_per_nic : float
+        Rings at full bandwidth that the card of a server carries.
+    """
 
     slots: int = 10
     widths: str = "any"
@@ -130,7 +149,15 @@ class Contended(ElasticJobs):
 
 @dataclass(frozen=True)
 class Racks(Contended):
-    """Racks below a spine: a tree that has ``oversubscription`` times less bandwidth above than below."""
+    """Racks below a spine: a tree that has ``oversubscription`` times less bandwidth above than below.
+
+    Parameters
+    ----------
+    rack_servers : int
+        Servers of a rack.
+    oversubscription : float
+        Bandwidth of the servers of a rack, over that of the rack to the spine.
+    """
 
     servers: int = 8
     gpus_per_server: int = 2
@@ -145,7 +172,17 @@ class Racks(Contended):
 
 @dataclass(frozen=True)
 class RandomNetwork(Contended):
-    """Servers on random switches, these on a random tree with ``extra_links`` more links: rings have to be routed."""
+    """Servers on random switches, these on a random tree with ``extra_links`` more links: rings have to be routed.
+
+    Parameters
+    ----------
+    switches : int
+        How many.
+    extra_links : int
+        Links between switches beyond those of a tree.
+    rings_per_trunk : float
+        Rings at full bandwidth that a link between switches carries.
+    """
 
     jobs: int = 12
     slots: int = 6
@@ -250,6 +287,9 @@ class SjfBco(Kind):
         The proportions stop here.
     contention : bool
         Rings on the same network card slow each other down, by ``share`` and ``degradation``.
+    share, degradation : float
+        Of k rings on a card share · k send at once, at least one; each beyond the first makes all slower by one
+        plus the degradation.
     """
 
     jobs: int = 160

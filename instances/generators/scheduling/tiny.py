@@ -59,6 +59,8 @@ class Tiny(Kind):
 
     Parameters
     ----------
+    feature : str
+        What it is about, one of :data:`FEATURES`.
     jobs, slots : int, optional
         None: 3 jobs, 2 of them with a network; 3 slots, and one more than jobs where all jobs have to finish: they do
         so one after the other.

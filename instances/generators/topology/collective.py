@@ -65,6 +65,7 @@ def collective(
     root : int, optional
         Of a broadcast: 0.
     boxes : int
+        How many, all on one network.
     accelerators : int
         Of a graph whose size nothing else says.
     dimensions : str

@@ -10,12 +10,24 @@ Fields = dict[str, Any]
 
 
 def all_to_all(servers: int, degree: int, rng: np.random.Generator, bytes_per_pair: float = 1.0) -> Fields:
-    """The same for every pair."""
+    """The same for every pair.
+
+    Parameters
+    ----------
+    bytes_per_pair : float
+        What a server sends to each server that it sends to.
+    """
     return {"traffic_bytes": bytes_per_pair * (1 - np.eye(servers))}
 
 
 def ring(servers: int, degree: int, rng: np.random.Generator, stride: int = 1, bytes_per_pair: float = 1.0) -> Fields:
-    """Each server sends to the one ``stride`` further."""
+    """Each server sends to the one ``stride`` further.
+
+    Parameters
+    ----------
+    stride : int
+        How far; no multiple of the number of servers.
+    """
     if stride % servers == 0:
         raise OptionError(f"stride is {stride}, which leads each of {servers} servers to itself; use 1..{servers - 1}")
     traffic = np.zeros((servers, servers))
@@ -44,6 +56,15 @@ def random(
     """Gamma-distributed bytes, rounded to integers of at least 1, for a random part of the pairs.
 
     The defaults resemble MIPLIB's danoint, whose entries have mean 9.9 and standard deviation 2.9.
+
+    Parameters
+    ----------
+    density : float
+        Part of the pairs of servers that have traffic, above 0 and at most 1.
+    mean_bytes : float
+        Mean of the distribution.
+    shape : float
+        Shape of the distribution: with 1 it is exponential, the larger the more equal.
     """
     return {"traffic_bytes": _gamma(servers, rng, density, mean_bytes, shape)}
 
@@ -63,6 +84,13 @@ def hybrid(
 
     All servers reduce ``gradient_bytes``; each coset {s, s + n/k, s + 2n/k, …} of ``group_size`` = k servers (half of
     them by default) reduces ``group_gradient_bytes``; a random part of the pairs exchanges gamma-distributed bytes.
+
+    Parameters
+    ----------
+    group_size : int, optional
+        Servers of a group, a divisor of all; half of them by default.
+    gradient_bytes, group_gradient_bytes : float
+        What all servers reduce, and what each group reduces.
     """
     k = servers // 2 if group_size is None else group_size
     if not 2 <= k <= servers or servers % k:
