@@ -72,6 +72,8 @@ def tiny() -> Iterator[TopologyInstance]:
         "tiny-n5-d2-overlap": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "compute_s": 5, "overlap": "full"},
         "tiny-n5-d2-simple": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "parallel_links": False},
         "tiny-n5-d3-duplex": {"traffic_bytes": sparse5, "allreduce_groups": [odd], "optics": "duplex"},
+        # Without groups and forwarding, circuits are all that is decided, as in SiP-ML.
+        "tiny-n5-d3-direct": {"traffic_bytes": sparse5, "host_forwarding": False},
     }
     for name, fields in shapes.items():
         data = {
