@@ -50,7 +50,8 @@ def answer_topology(
     Raises
     ------
     InfeasibleError
-        If it is proven that no design serves the job.
+        If it is proven that no design serves the job: the method's answer is passed on, with what it says. It is about
+        this job alone, whose strategies are chosen; of the co-design it proves nothing unless there are no others.
     NoSolutionError
         If the method finds none.
     NotApplicableError

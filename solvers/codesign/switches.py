@@ -123,7 +123,9 @@ def best_strategies(
     Raises
     ------
     InfeasibleError
-        If no strategies fit into memory.
+        If no strategies fit into memory, by the word of HiGHS. Nothing else can be wanting: the congestion of the
+        program has no upper limit, so that every choice that takes no more memory than a server has is one of its
+        solutions, and every plan is such a choice.
     NoSolutionError
         If the time limit passes before any are found.
     """

@@ -109,7 +109,8 @@ def arrays_of(instance: LevelInstance) -> LevelArrays:
     Raises
     ------
     InfeasibleError
-        If the time budget is less than the least time, which is named. An error budget is checked by the instance.
+        If the time budget is less than the least time, which is named: that of the lowest levels, and
+        times grow with the levels. An error budget is checked by the instance.
     """
     arrays = LevelArrays(instance)
     if instance.goal == "error" and not arrays.fits(arrays.least_time_s()):

@@ -21,7 +21,8 @@ def partition_bound(instance: PartitionInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If a block, or all that processors cannot take, needs more memory than there is.
+        If a block, or all that processors cannot take, needs more memory than there is: a block is on one device in
+        every partition, and what cannot be on processors is on accelerators.
     """
     blocks = blocks_of(instance)
     _refuse_what_does_not_fit(instance, blocks)

@@ -30,7 +30,7 @@ def exact_partition_bound(instance: PartitionInstance) -> Fraction:
     NotApplicableError
         If partitions need not be contiguous, passes count apart, latency is asked for, or there are too many ideals.
     InfeasibleError
-        If there is no partition.
+        If there is no partition: no chain of ideals, which every contiguous partition is, has pieces that all fit.
     """
     if instance.goal != "throughput" or not instance.contiguous or instance.separate_passes:
         raise NotApplicableError("loads are recomputed in whole numbers for contiguous partitions only")

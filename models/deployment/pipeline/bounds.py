@@ -17,7 +17,8 @@ def pipeline_bound(instance: PipelineInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If a layer fits on no device, or degrees of it need more devices than there are.
+        If a layer fits on no device, or degrees of it need more devices than there are: every plan has it in some
+        stage, where it takes at least what it takes alone.
     """
     return float(exact_pipeline_bound(instance)) * (1 - ROUNDING)
 

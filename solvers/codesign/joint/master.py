@@ -92,7 +92,10 @@ class Master:
         Raises
         ------
         InfeasibleError
-            If no choice fits into memory, or none can be sent.
+            If no choice fits into memory, or none can be sent, and no plan's time was assumed. Every plan is a solution
+            of the program: its choices fit, and its own links, with what they carry, keep all rows, which hold for any
+            links of the degree. With ``most_s`` a program without solution says that no plan is faster, which is a
+            bound.
         """
         formulation = WholePorts(cuts=tuple(assumed.items()), most_s=most_s, detour_hops=detour_hops)
         return self._solved(formulation, assumed, limits, seed, start, most_s, nodes)

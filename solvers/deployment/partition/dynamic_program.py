@@ -73,7 +73,8 @@ class IdealProgram(CertifiedMethod, uses=("seed",)):
         Raises
         ------
         InfeasibleError
-            If there is no contiguous partition, and the instance asks for one.
+            If there is no contiguous partition, and the instance asks for one: a contiguous partition is a chain of
+            ideals, and the program went through all chains whose pieces fit.
         """
         ordered = as_contiguous(instance)
         blocks = contracted(ordered)

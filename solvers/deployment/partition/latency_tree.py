@@ -65,7 +65,8 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
         Raises
         ------
         InfeasibleError
-            If there is no partition.
+            If there is no partition: the search ended before its time, and leaves out partial partitions alone whose
+            nodes already need more memory than there is, or that others stand for.
         """
         best, below_s = self._opening(instance, seed, clock, start)
         graph, tree, room = self.prepared(instance)

@@ -253,7 +253,8 @@ class PipelineProgram(CertifiedMethod, uses=()):
         Raises
         ------
         InfeasibleError
-            If nothing fits.
+            If nothing fits: every plan is a chain of ideals, one for each stage, and none of these, with the option of
+            least memory in each layer, keeps within the devices. With ``line`` only if the graph has one order.
         """
         stages = Stages(instance)
         every = None if self.line else stages.ideals(self.most_ideals)

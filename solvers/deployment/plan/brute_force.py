@@ -59,7 +59,7 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
         Raises
         ------
         InfeasibleError
-            If none of all deployments fits.
+            If none of all deployments fits: each was looked at by itself, and none was left out.
         """
         choices = fewest(instance, self.most)
         assert choices is not None

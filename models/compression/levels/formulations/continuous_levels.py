@@ -57,7 +57,7 @@ class ContinuousLevels:
     ``constraints[0]``
         The rows with :math:`R_i`.
     ``constraints[1]``
-        The budget, divided by its unit.
+        The budget, divided by its unit; of time at most twice what the highest levels take, which binds nothing.
     ``objective``
         :math:`F_n` or the error in units, to be minimised.
 
@@ -80,7 +80,7 @@ class ContinuousLevels:
         Raises
         ------
         InfeasibleError
-            If the time budget is less than the least time.
+            If the time budget is less than the least time: that of the lowest levels, and times grow with the levels.
         """
         arrays = arrays_of(instance)
         units, count = units_of(arrays), len(arrays.ready_s)
@@ -106,7 +106,9 @@ class ContinuousLevels:
         time, total = there[count - 1], cp.sum(error)
         if arrays.goal == "time":
             return cp.Problem(cp.Minimize(time), [first, total <= arrays.budget / units.error, *rows])
-        return cp.Problem(cp.Minimize(total), [first, time <= arrays.budget / units.time_s, *rows])
+        # A budget that all levels keep is no smaller a number for it: a row with 1e12 beside ones misleads solvers.
+        longest = min(arrays.budget, 2 * arrays.time_s(arrays.highest))
+        return cp.Problem(cp.Minimize(total), [first, time <= longest / units.time_s, *rows])
 
     def _curves(self, arrays: LevelArrays, units: "Units", part: Any, error: Any) -> list[Any]:
         """Rows that hold the errors above their curves."""

@@ -82,7 +82,8 @@ def dual_bound(
     Raises
     ------
     InfeasibleError
-        If nothing keeps the time budget, or the error budget.
+        If nothing keeps the time budget, or the error budget: a bound below the times of all choices, or the sum of
+        the least errors, is above it.
     """
     wire = least_occupation_s(choices, fusion, largest_bucket_bytes)
     if goal == "time":

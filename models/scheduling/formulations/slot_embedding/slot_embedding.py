@@ -85,6 +85,11 @@ class SlotEmbedding:
     The objective is measured such that the most that a job could gain is 100 units: large beside the absolute
     tolerances of solvers.
 
+    *What a host must not couple to.* Widths that gain no more than a smaller one, which have no variable and are none
+    of ``width``. With ``places="patterns"``, also where ``auto`` takes them, which of equal servers is which;
+    ``servers`` has each of them. Of a circulation where it begins (``first``) and what shows that it is connected
+    (``reach``, ``supply``).
+
     Parameters
     ----------
     routing : {"auto", "cuts", "circulation"}

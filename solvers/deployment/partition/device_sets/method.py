@@ -69,7 +69,8 @@ class DeviceSets(CertifiedMethod, uses=("seed", "start")):
         Raises
         ------
         InfeasibleError
-            If there is none.
+            If there is none: every partition gives each device a set of nodes that fits, and no choice of such sets
+            covers the nodes, whatever branch of the tree is taken.
         NoSolutionError
             If none was found in the time.
         """

@@ -113,7 +113,8 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         Raises
         ------
         InfeasibleError
-            If no deployment fits in memory.
+            If no deployment fits in memory: the tree of all choices was searched to its end, and what it leaves out
+            needs more memory than there is, for all choices that follow, or is as another one that is searched.
         """
         choices = self.choices(instance)
         best, time_s = self._opening(instance, limits, seed, start)

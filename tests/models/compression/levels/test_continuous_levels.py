@@ -1,10 +1,12 @@
 """The convex relaxation of levels, and bounds from prices."""
 
 import itertools
+import random
 
 import numpy as np
 import pytest
 from level_cases import brute_force, optimum, random_levels, with_budget
+from odd_instances import KINDS, odd
 from volume import for_each
 
 from ddlopt.models.compression import ExponentialCurve, GradedGradient, LevelInstance, LevelPlan, PointCurve, evaluate
@@ -92,8 +94,8 @@ def test_any_prices_give_a_bound(goal):
         rows = rng.exponential(size=4) * (rng.random(4) < 0.6)
         bounds.append(price_bound(arrays, LevelPrices(rows, float(10 ** rng.uniform(-6, 2)))))
     assert 0 < max(bounds) <= best
-    for odd in (LevelPrices(np.zeros(4), 1.0), LevelPrices(np.full(4, np.nan), np.nan), LevelPrices(-rows, -1.0)):
-        assert price_bound(arrays, odd) <= best
+    for strange in (LevelPrices(np.zeros(4), 1.0), LevelPrices(np.full(4, np.nan), np.nan), LevelPrices(-rows, -1.0)):
+        assert price_bound(arrays, strange) <= best
 
 
 @for_each("goal", GOALS)
@@ -199,3 +201,47 @@ def test_an_unsolved_program_has_nothing_to_read():
         ContinuousLevels().read(ContinuousLevels().problem(instance), instance)
     prices = ContinuousLevels().prices(ContinuousLevels().problem(instance), instance)
     assert price_bound(LevelArrays(instance), prices) == 0.0
+
+
+def odd_case(kind, seed):
+    """A drawn instance with odd figures, and its optimum; None where there is no such instance, or no answer."""
+    drawn = random_levels(seed, goal=GOALS[seed % 2], gradients=3, points=4)
+    instance = odd(drawn, kind, random.Random(f"{kind} {seed}"))
+    if instance is None:
+        return None
+    try:
+        arrays_of(instance)
+    except InfeasibleError:
+        with pytest.raises(ValueError, match="empty"):
+            brute_force(instance)
+        return None
+    return instance, brute_force(instance)
+
+
+def above_the_optimum(kind, seed):
+    """What the relaxation and its prices say that is more than the optimum, in two solvers; None if not compared."""
+    case = odd_case(kind, seed)
+    if case is None:
+        return None
+    (instance, best), told = case, []
+    for solver, chords in itertools.product(("clarabel", "scs"), (False, True)):
+        model = ContinuousLevels(chords=chords)
+        problem = model.problem(instance)
+        assert Convex(solver).solve(problem, Limits()).status is Status.OPTIMAL, (kind, seed, solver)
+        bound = price_bound(LevelArrays(instance), model.prices(problem, instance))
+        if model.value(problem, instance) > best * (1 + 1e-4) or bound > best * (1 + 1e-9):
+            told.append((kind, seed, solver, chords))
+    return told
+
+
+def test_odd_figures_leave_a_relaxation():
+    found = [above_the_optimum(kind, seed) for seed in (9, 10) for kind in KINDS]
+    assert [each for some in found for each in some or ()] == []
+    assert sum(each is not None for each in found) >= 6
+
+
+@pytest.mark.slow
+def test_many_odd_figures_leave_a_relaxation():
+    found = [above_the_optimum(kind, seed) for seed in range(40) for kind in KINDS]
+    assert [each for some in found for each in some or ()] == []
+    assert sum(each is not None for each in found) >= 100
