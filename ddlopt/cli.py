@@ -117,7 +117,7 @@ def solve(
     """Answer one instance, with a bound and a check."""
     import ddlopt
     from ddlopt.analysis import tables
-    from ddlopt.display import LiveLine, out_console, quantity
+    from ddlopt.display import LiveLine, exact_figures, out_console, quantity
     from ddlopt.library import best_known_line
     from ddlopt.models import files
     from ddlopt.solvers import catalogue
@@ -140,11 +140,13 @@ def solve(
         )  # fmt: skip
     if method is None:
         tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
+    exactly = exact_figures(instance, result)
     if as_json:
-        print(tables.json_text(result.to_data()))
+        told = {"exact": {key: str(value) for key, value in exactly.items()}} if exactly else {}
+        print(tables.json_text(result.to_data() | told))
     else:
         out_console().print(tables.table([result], [instance]))
-        for key, value in result.details.items():
+        for key, value in (dict(result.details) | exactly).items():
             say(f"{key}: {quantity(key, value)}")
         if result.message:
             tell(result.message)
@@ -280,7 +282,7 @@ def check(
     else:
         say(verdict(instance, evaluation, exact))
         for key, value in evaluation.details.items():
-            say(f"{key}: {quantity(key, float(value))}")
+            say(f"{key}: {quantity(key, value if exact else float(value))}")
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
 
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,9 +17,10 @@ from rich.text import Text
 
 from ddlopt.analysis.fitted import out_console
 from ddlopt.analysis.texts import NONE, gap_text, objective_text, time_text
-from ddlopt.models.contracts import Evaluation, Instance, Sense
+from ddlopt.models.catalogue import problem_of
+from ddlopt.models.contracts import Evaluation, Instance, Number, Sense
 from ddlopt.models.errors import plain
-from ddlopt.solvers.contracts import ProgressCallback, TracePoint, relative_gap
+from ddlopt.solvers.contracts import ProgressCallback, Result, TracePoint, relative_gap
 
 __all__ = ["LiveLine", "out_console", "profile", "quantity", "verdict"]
 
@@ -137,6 +139,17 @@ def verdict(instance: Instance, evaluation: Evaluation, exact: bool = False) -> 
     return "\n".join(lines)
 
 
+def exact_figures(instance: Instance, result: Result) -> dict[str, Number]:
+    """Details of a solution that the problem wants to be told as fractions, calculated anew."""
+    problem = problem_of(instance)
+    if result.solution is None or not problem.told_exactly:
+        return {}
+    found = problem.evaluate(instance, result.solution, exact=True)
+    return {name: found.details[name] for name in problem.told_exactly}
+
+
+_LONGEST_FRACTION = 24
+"""Characters up to which a fraction is shown."""
 _TOLD_ELSEWHERE = {"family", "problem", "name", "source"}
 _DEPTH = 2
 """How many levels of parts within parts are told."""
@@ -225,6 +238,9 @@ def quantity(name: str, value: Any) -> str:
     match value:
         case None:
             return NONE
+        case Fraction():
+            exactly = _exactly(name, value)
+            return quantity(name, float(value)) + ("" if exactly is None else f", exactly {exactly}")
         case bool() | str():
             return str(value) or NONE
         case np.ndarray():
@@ -245,10 +261,27 @@ def quantity(name: str, value: Any) -> str:
 
 
 def _bytes(value: float) -> str:
-    factor, unit = next(
-        (pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if value >= pair[0]), (1, "B")
-    )
+    factor, unit = _unit_of_bytes(value)
     return f"{value / factor:.6g} {unit}"
+
+
+def _unit_of_bytes(value: float) -> tuple[int, str]:
+    units = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+    return next((pair for pair in units if value >= pair[0]), (1, "B"))
+
+
+def _exactly(name: str, value: Fraction) -> str | None:
+    """The fraction in the unit that is shown; None where it is too long to be read, or a whole number without unit."""
+    if name.endswith(("_bytes_per_s", "_bytes")):
+        factor, unit = _unit_of_bytes(float(value))
+        told = f"{value / factor} {unit}" + ("/s" if name.endswith("_per_s") else "")
+    elif name.endswith("_s"):
+        told = f"{value} s"
+    elif value.denominator == 1:
+        return None
+    else:
+        told = str(value)
+    return told if len(told) <= _LONGEST_FRACTION else None
 
 
 def _first(values: Any) -> str:

@@ -56,6 +56,8 @@ class Problem:
     relaxations : mapping
         Formulations over which bounds are proven, by the name that certificates give them, besides those of exact
         methods: each has every solution of the instance, at no more than it costs, and may have more.
+    told_exactly : tuple of str
+        Details of the check that are shown as fractions beside their digits.
     columns : mapping
         Which attributes of an instance tables show, by header; of a tuple its length. The first is the size.
     """
@@ -70,6 +72,7 @@ class Problem:
     bound: Bounding
     exact_bound: Callable[[Any], Fraction] | None = None
     relaxations: Mapping[str, Callable[[], Formulation]] = field(default_factory=dict)
+    told_exactly: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=_columns)
 
     def module(self, storey: str, name: str = "") -> ModuleType | None:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
+from math import inf
 from typing import Any
 
 from ddlopt.models.topology.collective.arborescence import least_arborescence
@@ -133,4 +134,28 @@ def shortest(instance: CollectiveInstance, prices: Prices) -> tuple[list[list[An
             while path[-1] != source:
                 path.append(before[path[-1]])
             paths[source][target] = tuple(path[::-1])
+    return costs, paths
+
+
+def through_switches(
+    instance: CollectiveInstance, prices: Mapping[Arc, float]
+) -> tuple[list[list[float]], list[list[Path]]]:
+    """Paths between accelerators over switches only; costs are infinite where there are none."""
+    count = instance.accelerators
+    costs: list[list[float]] = [[inf] * count for _ in range(count)]
+    paths: list[list[Path]] = [[()] * count for _ in range(count)]
+    for source in range(count):
+        reach: dict[int, tuple[float, Path]] = {source: (0.0, (source,))}
+        waiting = [source]
+        while waiting:  # few switches lie in a row: nodes are simply taken up again when they get cheaper
+            node = waiting.pop(0)
+            for other in instance.heads.get(node, ()):
+                cost = reach[node][0] + prices[node, other]
+                if other not in reach or cost < reach[other][0]:
+                    reach[other] = cost, (*reach[node][1], other)
+                    if other >= count:
+                        waiting.append(other)
+        for target, (cost, path) in reach.items():
+            if target < count and target != source:
+                costs[source][target], paths[source][target] = cost, path
     return costs, paths

@@ -1,6 +1,5 @@
 """Rings: a single one, and the best mixture."""
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,7 @@ import numpy as np
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.topology.collective.prices import shortest
+from ddlopt.models.topology.collective.prices import shortest, through_switches
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -101,7 +100,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
         self, instance: CollectiveInstance, prices: Mapping[Arc, float], rng: np.random.Generator
     ) -> tuple[float, Ring]:
         """The ring that costs least, or nearly so, and what it costs."""
-        costs, paths = shortest(instance, prices) if self.forwarding else _direct(instance, prices)
+        costs, paths = shortest(instance, prices) if self.forwarding else through_switches(instance, prices)
         matrix: Floats = np.array(costs, dtype=np.float64)
         matrix[[[not path for path in row] for row in paths]] = np.inf
         if instance.root is not None:
@@ -140,27 +139,3 @@ def ring_trees(instance: CollectiveInstance, ring: Ring, share: Fraction) -> Ite
             gather=into if instance.collective in ("reduce-scatter", "all-reduce") else (),
             spread=around if instance.collective != "reduce-scatter" else (),
         )
-
-
-def _direct(instance: CollectiveInstance, prices: Mapping[Arc, float]) -> tuple[list[list[float]], list[list[Path]]]:
-    """Paths between accelerators over switches only; costs are infinite where there are none."""
-    count = instance.accelerators
-    costs: list[list[float]] = [[np.inf] * count for _ in range(count)]
-    paths: list[list[Path]] = [[()] * count for _ in range(count)]
-    for source in range(count):
-        found: Counter[Any] = Counter()
-        reach: dict[int, tuple[float, Path]] = {source: (0.0, (source,))}
-        waiting = [source]
-        while waiting:  # few switches lie in a row: nodes are simply taken up again when they get cheaper
-            node = waiting.pop(0)
-            for other in instance.heads.get(node, ()):
-                cost = reach[node][0] + prices[node, other]
-                if other not in reach or cost < reach[other][0]:
-                    reach[other] = cost, (*reach[node][1], other)
-                    found[other] += 1
-                    if other >= count:
-                        waiting.append(other)
-        for target, (cost, path) in reach.items():
-            if target < count and target != source:
-                costs[source][target], paths[source][target] = cost, path
-    return costs, paths
