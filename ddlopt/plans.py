@@ -5,7 +5,9 @@ from typing import Any
 
 from ddlopt.api import answer, load
 from ddlopt.instances import writers
+from ddlopt.instances.readers.schedules import read_schedule
 from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import writable, write_whole
 
 
@@ -28,7 +30,8 @@ def export_plan(
     target_format : str
         ``table``: what a person reads, of any problem. ``torch-ddp``: a Python file with a communication hook for
         PyTorch's DistributedDataParallel (compression). ``routes``: rings, patches and a script of static routes
-        (topology, codesign). ``slurm``, ``kueue``: a job for every run (scheduling).
+        (topology, codesign). ``msccl``: an algorithm of MSCCL as XML (collectives). ``slurm``, ``kueue``: a job for
+        every run (scheduling).
     out : str or Path, optional
         Write the text here.
     **options
@@ -57,8 +60,8 @@ def export_plan(
     return text
 
 
-def import_plan(instance: Instance | str | Path, file: str | Path) -> Solution:
-    """The solution that a file of :func:`export_plan` was written from, unchanged.
+def import_plan(instance: Instance | str | Path, file: str | Path, source_format: str | None = None) -> Solution:
+    """The solution that a file of :func:`export_plan` was written from, unchanged; or a schedule of somebody else.
 
     Parameters
     ----------
@@ -66,6 +69,8 @@ def import_plan(instance: Instance | str | Path, file: str | Path) -> Solution:
         See :func:`load`.
     file : str or Path
         In any of the formats.
+    source_format : str, optional
+        That of a schedule that others have made (:func:`ddlopt.instances.readers.schedules.read_schedule`).
 
     Raises
     ------
@@ -73,4 +78,13 @@ def import_plan(instance: Instance | str | Path, file: str | Path) -> Solution:
         If either cannot be read, the plan is for another instance, or the file was edited so that it says something
         else than the solution that it carries.
     """
-    return writers.import_plan(load(instance), file)
+    problem = load(instance)
+    if source_format is None:
+        return writers.import_plan(problem, file)
+    schedule = read_schedule(file, source_format, problem)
+    if schedule.instance.digest != problem.digest:
+        raise SolutionError(
+            f"{file}: it is a plan for {schedule.instance.accelerators} of the {problem.size} accelerators of "
+            f"'{problem.name}'; ddlopt.instances.readers.schedules.read_schedule has that instance, too"
+        )
+    return schedule.plan

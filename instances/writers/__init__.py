@@ -33,12 +33,15 @@ class Writer:
         What comes of it, for people.
     first_line : str, optional
         That the file must begin with.
+    xml : bool
+        Whether comments are those of XML.
     """
 
     place: str
     problems: tuple[str, ...]
     summary: str
     first_line: str = ""
+    xml: bool = False
 
     def body(self, instance: Instance, solution: Solution, evaluation: Evaluation, options: Mapping[str, Any]) -> str:
         """What the format says of a solution that has been checked."""
@@ -64,6 +67,7 @@ _WRITERS = {
         "a Python file with a communication hook for PyTorch's DistributedDataParallel",
     ),
     "routes": Writer("routes.routes", ("topology", "codesign"), "rings, patches and a script of static routes", _BASH),
+    "msccl": Writer("msccl.msccl", ("topology/collective",), "an algorithm of MSCCL, as XML", xml=True),
     "slurm": Writer("slurm.slurm", ("scheduling",), "a script that submits a Slurm job for every run", _BASH),
     "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
 }
@@ -121,7 +125,8 @@ def export_plan(instance: Instance, solution: Solution, target_format: str, **op
     refuse_unknown(f"format '{target_format}'", options, writer.options())
     evaluation = require_feasible(instance, solution)
     stamp = document.Stamp.of(target_format, instance, solution, options)
-    return document.written(stamp, writer.first_line, writer.body(instance, solution, evaluation, options))
+    body = writer.body(instance, solution, evaluation, options)
+    return document.written(stamp, writer.first_line, body, writer.xml)
 
 
 def import_plan(instance: Instance, file: str | Path) -> Solution:

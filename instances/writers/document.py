@@ -1,8 +1,8 @@
 """How a solution travels in a file that is for somebody else: below what the file is about, in comments.
 
-A file begins with lines of comment on what it is, and ends with the solution as JSON in lines that begin with
-``#= ``. Whoever reads it back writes it anew from that solution and compares: a file that was edited above, or below,
-is refused, so that nothing that people see can differ from what is taken.
+A file begins with lines of comment on what it is, and ends with the solution as JSON in lines that begin with ``#= ``,
+in XML with ``<!--= ``. Whoever reads it back writes it anew from that solution and compares: a file that was edited
+above, or below, is refused, so that nothing that people see can differ from what is taken.
 """
 
 import json
@@ -17,9 +17,11 @@ from ddlopt.models.errors import OptionError, SolutionError, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_text
 
 _MARK = "#= "
+_XML = "<!-- ", " -->"
+_XML_MARK = "<!--= "
 # So that a line with its mark is as wide as the house's.
 _WIDTH = 117
-_TITLE = re.compile(r"^# Written by ddlopt (\S+): ")
+_TITLE = re.compile(r"^(?:#|<!--) Written by ddlopt (\S+): ")
 # Of what a message shows of a line.
 _SHOWN = 60
 
@@ -58,22 +60,33 @@ class Stamp:
             )
 
 
-def written(stamp: Stamp, first_line: str, body: str) -> str:
-    """The whole file."""
+def written(stamp: Stamp, first_line: str, body: str, xml: bool = False) -> str:
+    """The whole file; ``xml`` says that comments are those of XML."""
+    opens, closes = _XML if xml else ("# ", "")
     lines = [first_line] if first_line else []
+    told = f"Written by ddlopt {version('ddlopt')}: format {stamp.format}, for the instance {shown(stamp.instance)}"
     lines += [
-        f"# Written by ddlopt {version('ddlopt')}: format {stamp.format}, for the instance {shown(stamp.instance)}",
-        f"# with digest {stamp.instance_digest}.",
-        "# To change the plan, change the solution and export it again: `ddlopt import-plan` refuses edited files.",
+        f"{opens}{_without_dashes(told, '- ') if xml else told}{closes}",
+        f"{opens}with digest {stamp.instance_digest}.{closes}",
+        f"{opens}To change the plan, change the solution and export it again: `ddlopt import-plan` refuses edited "
+        f"files.{closes}",
         "",
         *body.rstrip("\n").split("\n"),
         "",
-        "# What `ddlopt import-plan` reads back:",
+        f"{opens}What `ddlopt import-plan` reads back:{closes}",
     ]
     # Spaces occur within strings only, where an escape stands for them: no editor strips or folds such lines.
     payload = json.dumps(asdict(stamp), separators=(",", ":"), allow_nan=False).replace(" ", "\\u0020")
-    lines += [_MARK + payload[at : at + _WIDTH] for at in range(0, len(payload), _WIDTH)]
+    if xml:
+        payload = _without_dashes(payload, "\\u002d")
+    before, after = (_XML_MARK, _XML[1]) if xml else (_MARK, "")
+    lines += [f"{before}{payload[at : at + _WIDTH]}{after}" for at in range(0, len(payload), _WIDTH)]
     return "\n".join(lines) + "\n"
+
+
+def _without_dashes(text: str, dash: str) -> str:
+    """A text for a comment of XML, in which no two dashes may stand side by side."""
+    return re.sub("-(?=-)", lambda _: dash, text)
 
 
 def read(file: str | Path) -> str:
@@ -99,6 +112,11 @@ def stamp_of(text: str, origin: str) -> Stamp:
         If there is none.
     """
     lines = text.rstrip("\n").split("\n")
+    if lines[-1].startswith(_XML_MARK):
+        lines = [
+            _MARK + line.removeprefix(_XML_MARK).removesuffix(_XML[1]) if line.startswith(_XML_MARK) else line
+            for line in lines
+        ]
     first = len(lines)
     while first and lines[first - 1].startswith(_MARK.rstrip()):
         first -= 1

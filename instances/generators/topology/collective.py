@@ -26,9 +26,12 @@ _MI250 = (
 )
 """Links of a box of sixteen MI250 dies, GB/s in each direction: as in liangyuRain/ForestColl, topologies.py."""
 
+_NDV2 = "0-1:2 0-2:1 0-3:1 0-4:2 1-2:1 1-3:2 1-5:1 2-3:2 2-6:1 3-7:1 4-5:2 4-6:1 4-7:1 5-6:1 5-7:2 6-7:2"
+"""Links of 25 GB/s in each direction between the eight accelerators of a box, as in microsoft/TE-CCL, ndv2.py."""
+
 Network = Literal[
-    "dgx-a100", "dgx-h100", "rails", "mi250", "ring", "two-way-ring", "path", "star", "complete", "hypercube", "torus",
-    "circulant", "kautz", "de-bruijn", "random", "unequal",
+    "dgx-a100", "dgx-h100", "rails", "mi250", "ndv2", "dgx2", "ring", "two-way-ring", "path", "star", "complete",
+    "hypercube", "torus", "circulant", "kautz", "de-bruijn", "random", "unequal",
 ]  # fmt: skip
 Arcs = dict[tuple[int, int], float]
 
@@ -55,9 +58,11 @@ def collective(
     network : str
         Boxes: ``dgx-a100``, ``dgx-h100`` (eight accelerators on a switch, and a link of each to one switch of the
         network), ``rails`` (the same with eight switches between boxes, one for the accelerators of each place),
-        ``mi250`` (a box of sixteen without switches). Graphs: ``ring``, ``circulant``, ``kautz``, ``de-bruijn`` and
-        ``random`` have links in one direction, ``unequal`` has random bandwidths of 1 to 4 on a random graph, the
-        others have the same in both.
+        ``mi250`` (a box of sixteen without switches), ``ndv2`` (eight with links between them, one of which sends to
+        other boxes and another one gets) and ``dgx2`` (sixteen on a switch, every second one sends to its left
+        neighbour's place in other boxes), both as TE-CCL has them. Graphs: ``ring``, ``circulant``, ``kautz``,
+        ``de-bruijn`` and ``random`` have links in one direction, ``unequal`` has random bandwidths of 1 to 4 on a
+        random graph, the others have the same in both.
     collective : str
         all-gather, reduce-scatter, all-reduce, broadcast, all-to-all.
     gigabytes : float
@@ -85,13 +90,16 @@ def collective(
     positive("gigabytes_per_s", gigabytes_per_s)
     at_least("boxes", boxes, 1)
     at_least("accelerators", accelerators, 2)
-    if max(boxes * 8, accelerators) > LARGEST:
+    if max(boxes * 16, accelerators) > LARGEST:
         raise OptionError(f"there would be more than {LARGEST} accelerators")
     if network in _BOXES or network == "rails":
         count, switches, arcs = _boxes(network, boxes)
         name = f"{network}-{boxes}x8"
+    elif network in ("ndv2", "dgx2"):
+        count, switches, arcs = _ndv2(boxes) if network == "ndv2" else _dgx2(boxes)
+        name = f"{network}-{boxes}x{count // boxes}"
     elif network == "mi250":
-        count, switches, arcs = 16, 0, _mi250()
+        count, switches, arcs = 16, 0, _weighted(_MI250, 1)
         name = "mi250-1x16"
     else:
         count, links, name = _graph(network, accelerators, dimensions, degree, offsets, rng)
@@ -112,6 +120,8 @@ _SOURCES = {
     "dgx-a100": "NVLink of 300 GB/s and a network card of 25 GB/s an accelerator, in each direction (data sheets)",
     "dgx-h100": "NVLink of 450 GB/s and a network card of 50 GB/s an accelerator, in each direction (data sheets)",
     "rails": "NVLink of 450 GB/s and a network card of 50 GB/s an accelerator, in each direction (data sheets)",
+    "ndv2": "links and bandwidths as in microsoft/TE-CCL, ndv2.py",
+    "dgx2": "links and bandwidths as in microsoft/TE-CCL, dgx2.py",
     "mi250": "bandwidths as in liangyuRain/ForestColl, topologies.py",
 }
 
@@ -130,13 +140,40 @@ def _boxes(network: str, boxes: int) -> tuple[int, int, Arcs]:
     return count, boxes + between, arcs
 
 
-def _mi250() -> Arcs:
+def _weighted(told: str, unit_gb: float, first: int = 0) -> Arcs:
+    """Links the same in both directions, of accelerators from ``first`` on."""
     arcs: Arcs = {}
-    for link in _MI250.split():
+    for link in told.split():
         ends, _, each = link.partition(":")
-        i, _, j = ends.partition("-")
-        arcs[int(i), int(j)] = arcs[int(j), int(i)] = float(each) * _GB
+        i, j = (first + int(end) for end in ends.split("-"))
+        arcs[i, j] = arcs[j, i] = float(each) * unit_gb * _GB
     return arcs
+
+
+def _ndv2(boxes: int) -> tuple[int, int, Arcs]:
+    """Of each box accelerator 0 sends to others and 1 gets, 12.5 GB/s, over a switch where boxes are more than two."""
+    arcs: Arcs = {}
+    for box in range(boxes):
+        arcs |= _weighted(_NDV2, 25, 8 * box)
+    ends = range(0, 8 * boxes, 8)
+    if boxes == 2:
+        arcs |= {(0, 9): 12.5 * _GB, (8, 1): 12.5 * _GB}
+    elif boxes > 2:
+        arcs |= {(first, 8 * boxes): 12.5 * _GB for first in ends}
+        arcs |= {(8 * boxes, first + 1): 12.5 * _GB for first in ends}
+    return 8 * boxes, int(boxes > 2), arcs
+
+
+def _dgx2(boxes: int) -> tuple[int, int, Arcs]:
+    """125 GB/s to the switch of the box and from it, 12.5 GB/s from each odd place to the even one before it."""
+    count = 16 * boxes
+    arcs: Arcs = {}
+    for node in range(count):
+        arcs[node, count + node // 16] = arcs[count + node // 16, node] = 125 * _GB
+    for one, other in product(range(boxes), repeat=2):
+        if one != other:
+            arcs |= {(16 * one + place, 16 * other + place - 1): 12.5 * _GB for place in range(1, 16, 2)}
+    return count, boxes, arcs
 
 
 def _graph(

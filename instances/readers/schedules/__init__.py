@@ -1,0 +1,102 @@
+"""Schedules of collectives that others have made, as plans for a network that is given.
+
+A reader is a function ``read(path, instance) -> Schedule``. What it reads becomes trees on the network's links, so that
+the check says how long these are busy, and the bound how far from the best that is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path as File
+
+from ddlopt.models.contracts import Number
+from ddlopt.models.errors import SolutionError, UnknownNameError
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.prices import through_switches
+
+_READERS = {"msccl": "msccl.read_msccl", "te-ccl": "te_ccl.read_te_ccl"}
+FORMATS = tuple(_READERS)
+"""What :func:`read_schedule` can read."""
+
+Ends = tuple[int, tuple[Path, ...], tuple[Path, ...]]
+"""A tree without its share: root, paths that gather, paths that spread."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A plan of somebody else.
+
+    Parameters
+    ----------
+    instance : CollectiveInstance
+        What it is a plan for: the one that was given, unless the schedule has accelerators that only forward.
+    plan : CollectivePlan
+    details : mapping
+        What the file says besides, as ``published_s``.
+    """
+
+    instance: CollectiveInstance
+    plan: CollectivePlan
+    details: Mapping[str, Number] = field(default_factory=dict)
+
+
+def read_schedule(path: str | File, source_format: str, instance: CollectiveInstance) -> Schedule:
+    """Read a schedule for the collective of an instance.
+
+    Parameters
+    ----------
+    path : str or Path
+    source_format : str
+        ``msccl``: an algorithm of MSCCL as XML. ``te-ccl``: the schedule that TE-CCL writes.
+    instance : CollectiveInstance
+        Its accelerators are the schedule's, in the same order.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    SolutionError
+        If the file cannot be read, is of another collective or number of accelerators, loses bytes, or is no trees.
+    """
+    if source_format not in _READERS:
+        raise UnknownNameError(f"there is no format '{source_format}' of schedules; there are: {', '.join(FORMATS)}")
+    if not isinstance(instance, CollectiveInstance):
+        raise SolutionError(f"{path}: a schedule is for a collective, and '{instance.name}' is a {instance.kind}")
+    module, _, function = _READERS[source_format].rpartition(".")
+    found: Schedule = getattr(import_module(f"{__name__}.{module}"), function)(path, instance)
+    return found
+
+
+class Ways:
+    """Links in place of hops between accelerators: the direct one, or the fastest way over switches."""
+
+    def __init__(self, instance: CollectiveInstance, origin: str) -> None:
+        self._instance, self._origin = instance, origin
+        _, self._paths = through_switches(instance, {link: 1 / each for link, each in instance.bandwidth.items()})
+
+    def path(self, hops: Sequence[int]) -> Path:
+        """Nodes on the way along accelerators."""
+        nodes = [hops[0]]
+        for i, j in pairwise(hops):
+            way = (i, j) if (i, j) in self._instance.bandwidth else self._paths[i][j]
+            if not way:
+                raise SolutionError(
+                    f"{self._origin}: bytes go from accelerator {i} to {j}, but no link and no switches join them in "
+                    f"'{self._instance.name}'"
+                )
+            nodes += way[1:]
+        return tuple(nodes)
+
+
+def plan_of(instance: CollectiveInstance, trees: Mapping[Ends, Fraction]) -> CollectivePlan:
+    """The plan of trees and their shares."""
+    return CollectivePlan(
+        instance=instance.name,
+        instance_digest=instance.digest,
+        trees=tuple(
+            Tree(share=str(share), root=root, gather=gather, spread=spread)
+            for (root, gather, spread), share in trees.items()
+        ),
+    )
