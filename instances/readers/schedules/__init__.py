@@ -70,7 +70,7 @@ def read_schedule(path: str | File, source_format: str, instance: CollectiveInst
 
 
 class Ways:
-    """Links in place of hops between accelerators: the direct one, or the fastest way over switches."""
+    """Links in place of hops between accelerators: the fastest of the direct one and ways over switches."""
 
     def __init__(self, instance: CollectiveInstance, origin: str) -> None:
         self._instance, self._origin = instance, origin
@@ -80,7 +80,7 @@ class Ways:
         """Nodes on the way along accelerators."""
         nodes = [hops[0]]
         for i, j in pairwise(hops):
-            way = (i, j) if (i, j) in self._instance.bandwidth else self._paths[i][j]
+            way = self._paths[i][j]
             if not way:
                 raise SolutionError(
                     f"{self._origin}: bytes go from accelerator {i} to {j}, but no link and no switches join them in "
