@@ -55,8 +55,8 @@ def applied(options: Mapping[str, Any], known: Mapping[str, Any], what: str, fam
     UnknownNameError, InstanceError
         As of :func:`~ddlopt.instances.clusters.file.load`.
     """
-    if "cluster" not in options:
-        return dict(options)
+    if "cluster" not in options or "cluster" in known:
+        return dict(options)  # there is none, or the kind makes something of a whole cluster
     if not isinstance(options["cluster"], str | Path | Cluster):
         raise OptionError(f"cluster is {options['cluster']!r}; it is a file or one of the bundled names")
     cluster = load(options["cluster"])

@@ -3,14 +3,21 @@
 import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Literal, get_args
 
 import networkx as nx
 import numpy as np
 
+from ddlopt import instances
+from ddlopt.instances.clusters.file import load
 from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.instances.workloads.links_given import network as joined
+from ddlopt.instances.workloads.links_given import of_cluster, of_design
+from ddlopt.models.catalogue import require_feasible
 from ddlopt.models.errors import OptionError
-from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance, Link
+from ddlopt.models.topology import TopologyDesign, TopologyInstance, TopologyProblem
+from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance
 
 _GB = 1e9
 """Bytes."""
@@ -48,6 +55,9 @@ def collective(
     degree: int = 2,
     offsets: str = "1,3",
     gigabytes_per_s: float = 1.0,
+    job: str | None = None,
+    design: str | None = None,
+    cluster: str | None = None,
 ) -> CollectiveInstance:
     """One collective on a network.
 
@@ -83,11 +93,22 @@ def collective(
         Of a circulant: accelerator v has links to v plus each.
     gigabytes_per_s : float
         Of each link of a graph, in each direction.
+    job : str, optional
+        In place of a network: a bundled topology instance, or its file, whose servers are joined by the links of a
+        design.
+    design : str, optional
+        The file of that design; the best known one of a bundled instance if not given.
+    cluster : str, optional
+        In place of a network: a cluster's file or bundled name, whose tiers are switches.
     """
     one_of("network", network, get_args(Network))
     one_of("collective", collective, get_args(Collective))
     positive("gigabytes", gigabytes)
     positive("gigabytes_per_s", gigabytes_per_s)
+    if job is not None:
+        return of_design(*_designed(job, design), collective, gigabytes * _GB, root)
+    if cluster is not None:
+        return of_cluster(load(cluster), collective, gigabytes * _GB, root)
     at_least("boxes", boxes, 1)
     at_least("accelerators", accelerators, 2)
     if max(boxes * 16, accelerators) > LARGEST:
@@ -104,15 +125,8 @@ def collective(
     else:
         count, links, name = _graph(network, accelerators, dimensions, degree, offsets, rng)
         switches, arcs = 0, {arc: each * gigabytes_per_s * _GB for arc, each in links.items()}
-    return CollectiveInstance(
-        name=f"{collective}-{name}",
-        source=_SOURCES.get(network, ""),
-        accelerators=count,
-        switches=switches,
-        links=tuple(Link(source=i, target=j, bytes_per_s=each) for (i, j), each in sorted(arcs.items())),
-        collective=collective,  # type: ignore[arg-type]
-        collective_bytes=gigabytes * _GB,
-        root=(root or 0) if collective == "broadcast" else root,
+    return joined(
+        f"{collective}-{name}", count, switches, arcs, collective, gigabytes * _GB, root, _SOURCES.get(network, "")
     )
 
 
@@ -124,6 +138,22 @@ _SOURCES = {
     "dgx2": "links and bandwidths as in microsoft/TE-CCL, dgx2.py",
     "mi250": "bandwidths as in liangyuRain/ForestColl, topologies.py",
 }
+
+
+def _designed(job: str, design: str | None) -> tuple[TopologyInstance, TopologyDesign]:
+    """A topology instance, bundled or in a file, and a design for it."""
+    if Path(job).suffix == ".json":
+        instance, best = TopologyProblem.from_file(job), None
+    else:
+        instance, best = instances.load(job), instances.best(job)
+    if not isinstance(instance, TopologyInstance):
+        raise OptionError(f"job is {job!r}, a {instance.kind}; it is to be a topology instance, which has designs")
+    found = best if design is None else TopologyDesign.from_file(design)
+    if found is None:
+        raise OptionError(f"no design of '{instance.name}' is known; give one by the option design")
+    found.belongs_to(instance)
+    require_feasible(instance, found)
+    return instance, found
 
 
 def _boxes(network: str, boxes: int) -> tuple[int, int, Arcs]:
