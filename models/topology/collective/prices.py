@@ -13,18 +13,24 @@ The best prices attain the optimum of the linear program over trees (or paths), 
 links out of a set are the bound of a cut.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
 from ddlopt.models.topology.collective.arborescence import least_arborescence
 from ddlopt.models.topology.collective.cuts import whole
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
 
 Prices = Mapping[Arc, Any]
+_LINK_ITSELF = 1e-12
+"""Of the largest price, that each link costs besides: below what prices are known by, above what is rounded."""
 
 
 @dataclass(frozen=True)
@@ -105,36 +111,65 @@ def price_bound(instance: CollectiveInstance, prices: Mapping[Arc, Fraction]) ->
 def shortest(instance: CollectiveInstance, prices: Prices) -> tuple[list[list[Any]], list[list[Path]]]:
     """Costs of shortest paths between accelerators, and these paths, of few links where prices tie.
 
-    Where none is, the path is empty, and the cost more than that of any tree of paths.
+    Where none is, the path is empty, and the cost more than that of any tree of paths. Floating-point prices go through
+    a compiled search, all sources at once; whole numbers and fractions are added up as they are.
     """
     count = instance.accelerators
-    costs: list[list[Any]] = [[0] * count for _ in range(count)]
+    dear = 1 + count * sum(prices.values())
+    costs: list[list[Any]] = [[dear] * count for _ in range(count)]
     paths: list[list[Path]] = [[()] * count for _ in range(count)]
-    for source in range(count):
-        before: dict[int, int] = {}
-        done: set[int] = set()
-        reach: dict[int, tuple[Any, int]] = {source: (0, 0)}
-        waiting = [(0, 0, source)]
-        while waiting:
-            cost, links, node = heappop(waiting)
-            if node in done:
-                continue
-            done.add(node)
-            for other in instance.heads.get(node, ()):
-                further = (cost + prices[node, other], links + 1)
-                if other not in reach or further < reach[other]:
-                    reach[other], before[other] = further, node
-                    heappush(waiting, (*further, other))
+    if all(type(each) is float for each in prices.values()):
+        befores = _compiled(instance, prices)
+    else:
+        befores = [_tree(instance, prices, source) for source in range(count)]
+    for source, before in enumerate(befores):
+        known: dict[int, tuple[Any, Path]] = {source: (0, (source,))}
         for target in range(count):
-            if target not in reach:  # a broadcast need not come back: dearer than any tree, and without a path
-                costs[source][target] = 1 + count * sum(prices.values())
-                continue
-            costs[source][target] = reach[target][0]
-            path = [target]
-            while path[-1] != source:
-                path.append(before[path[-1]])
-            paths[source][target] = tuple(path[::-1])
+            way = [target]
+            while way[-1] not in known and way[-1] in before:
+                way.append(before[way[-1]])
+            if way[-1] not in known:
+                continue  # a broadcast need not come back: dearer than any tree, and without a path
+            cost, path = known[way[-1]]
+            for node in way[-2::-1]:
+                cost, path = cost + prices[path[-1], node], (*path, node)
+                known[node] = cost, path
+            costs[source][target] = cost
+            paths[source][target] = path if target != source else ()
     return costs, paths
+
+
+def _compiled(instance: CollectiveInstance, prices: Prices) -> Iterator[dict[int, int]]:
+    """The node before each node on a shortest path out of each accelerator, all by one search."""
+    # A link costs a little by itself: where prices tie, that makes paths short, and no link is free.
+    least = max(prices.values()) * _LINK_ITSELF or 1.0
+    arcs = list(instance.bandwidth)
+    weights = np.array([prices[arc] + least for arc in arcs])
+    ends = np.array(arcs)
+    graph = csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(instance.nodes, instance.nodes))
+    _, befores = dijkstra(graph, indices=range(instance.accelerators), return_predecessors=True)
+    for row in befores:
+        there = np.flatnonzero(row >= 0)
+        yield dict(zip(there.tolist(), row[there].tolist(), strict=True))
+
+
+def _tree(instance: CollectiveInstance, prices: Prices, source: int) -> dict[int, int]:
+    """The node before each node on a shortest path out of an accelerator, in the arithmetic of the prices."""
+    before: dict[int, int] = {}
+    done: set[int] = set()
+    reach: dict[int, tuple[Any, int]] = {source: (0, 0)}
+    waiting = [(0, 0, source)]
+    while waiting:
+        cost, links, node = heappop(waiting)
+        if node in done:
+            continue
+        done.add(node)
+        for other in instance.heads.get(node, ()):
+            further = (cost + prices[node, other], links + 1)
+            if other not in reach or further < reach[other]:
+                reach[other], before[other] = further, node
+                heappush(waiting, (*further, other))
+    return before
 
 
 def through_switches(

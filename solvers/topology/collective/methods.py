@@ -9,10 +9,17 @@ ROOM = "topology/collective"
 
 _MOST_PACKED = 256
 """Accelerators up to which trees are packed: twice as many take about sixteen times as long."""
+_MOST_COLUMNS = 512
+"""Accelerators up to which columns are generated: a round looks for a tree of each in a dense matrix."""
 
 
 def best(instance: CollectiveInstance, solver: str) -> Method:
-    """Trees packed at the bound of a cut, and column generation where they are not proven by it, or are too many."""
+    """Trees packed at the bound of a cut, and column generation where they are not proven by it, or are too many.
+
+    Beyond, a ring, for which the bound of the cut is still exact and soon there.
+    """
+    if instance.collective != "all-to-all" and instance.accelerators > _MOST_COLUMNS:
+        return heuristic(ROOM, "baselines:RingInOrder")(solver)
     columns = heuristic(ROOM, "columns:TreeColumns")(solver)
     if instance.collective == "all-to-all" or instance.accelerators > _MOST_PACKED:
         return columns

@@ -19,7 +19,10 @@ def prove(
         listed = [sorted(part) for part in parts]
         best = _better(best, (proven_by(instance, listed, []), listed, []))
     assert best is not None
-    if best[0] < target:
+    if best[0] < target and instance.collective == "all-to-all":
+        alike = [[i, j, 1] for i, j in sorted(instance.bandwidth)]  # the bound of bytes times links
+        best = _better(best, (proven_by(instance, [], alike, expired), [], alike))
+    if best[0] < target and not expired():
         generation, shares, _, _ = TreeColumns().generated(instance, solution, expired)
         for prices in map(_whole, rounded_prices(generation, shares)):
             best = _better(best, (proven_by(instance, [], prices, expired), [], prices))
