@@ -176,12 +176,15 @@ class Guarded(Asks):
         exit_code = process.wait()
         crashed = kind == ENDED and not watch.late
         short = kind == SHORT or (crashed and self.memory_bytes is not None and exit_code in _NOTHING_LEFT)
+        unasked = kind == PROBLEM and isinstance(content, KeyboardInterrupt) and not pressed and not watch.late
+        # OpenBLAS sends its own process SIGINT where a thread of it has no room for a stack.
+        short = short or (unasked and self.memory_bytes is not None)
         process.close(quiet=short)
         if kind == RESULT and not (watch.late and content.solution is None and watch.kept is not None):
             return self._told(content, compile_s, watch.late if not pressed else "")
         if kind == PROBLEM and pressed and isinstance(content, KeyboardInterrupt):
             raise content
-        if kind == PROBLEM and not watch.late:
+        if kind == PROBLEM and not watch.late and not short:
             raise content
         kept = _better(instance, watch.kept, start)
         why = watch.late or (self._needs_more(instance) if short else self._ended(instance, exit_code))

@@ -71,6 +71,8 @@ def says(words):
     [
         *(lambda: np.ones(2**30), lambda: bytearray(2**34), aborts),
         *(lambda: says("std::bad_alloc"), lambda: says("Cannot allocate memory"), lambda: says("out of memory")),
+        # What OpenBLAS does where a thread of it has no room.
+        lambda: (signal.raise_signal(signal.SIGINT), time.sleep(60)),
     ],
 )
 def test_too_much_memory_is_one_line(does, capfd):
