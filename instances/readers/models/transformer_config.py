@@ -11,7 +11,7 @@ from typing import Any
 
 from ddlopt.instances.readers.models import jobs
 from ddlopt.instances.readers.models.config_fields import LARGEST, Fields
-from ddlopt.instances.readers.models.transformer_families import FAMILIES, NESTED, OTHER_WISE, Family
+from ddlopt.instances.readers.models.transformer_families import ENCODERS, FAMILIES, NESTED, OTHER_WISE, Family
 from ddlopt.instances.readers.models.transformer_mixed import (
     with_chosen_tokens,
     with_delta_rule,
@@ -138,7 +138,7 @@ class _Config(Fields):
         name = data.get("model_type")
         if not isinstance(name, str):
             raise InstanceError(f"{path}: model_type is {name!r}; what is read: {_READ}")
-        self.name, self.heads = name, _ENCODER_HEADS if name in ("bert", "roberta") else _DECODER_HEADS
+        self.name, self.heads = name, _ENCODER_HEADS if name in ENCODERS else _DECODER_HEADS
         if name in PAIRS:
             self.heads = PAIRS[name][1]
         else:
@@ -227,7 +227,7 @@ class _Config(Fields):
             key_value_heads=keys,
             head=latent.unturned + latent.turned if latent else self.number(names["head"], hidden // heads),
             positions=rows,
-            segments=self.number("type_vocab_size") if self.name in ("bert", "roberta") else 0,
+            segments=self.number("type_vocab_size") if self.name in ENCODERS else 0,
             latent=latent,
             **options,
         )
@@ -242,6 +242,8 @@ class _Config(Fields):
 
     def keys(self, heads: int) -> int:
         """Heads of keys and values."""
+        if self.name == "gpt_bigcode" and self.flag("multi_query", True):
+            return 1
         if self.trains_positions:
             return heads
         if self.name == "falcon":

@@ -78,6 +78,13 @@ _ALL = ("qkv_bias", "output_bias")
 _PLAIN = Family(_LLAMA_OPTIONS)
 _LLAMA = Family(_LLAMA_OPTIONS, attention_bias=_ALL, flags={"feed_bias": ("mlp_bias", False)})
 _GEMMA_OPTIONS = _LLAMA_OPTIONS | _TIED
+_MLP_BIAS = {"feed_bias": ("mlp_bias", False)}
+_COHERE = Family(
+    _LLAMA_OPTIONS | {"parallel": 1} | _TIED, attention_bias=_ALL, flags={"joint_norms": ("use_qk_norm", False)}
+)
+_GLM = Family(_LLAMA_OPTIONS, attention_bias=("qkv_bias",), flags=_MLP_BIAS)
+# They normalise behind and not before, which costs the same.
+_OLMO2 = Family(_LLAMA_OPTIONS | {"joint_norms": True}, attention_bias=_ALL)
 _QWEN3 = Family(_LLAMA_OPTIONS | {"head_norms": True}, attention_bias=_ALL)
 _DEEPSEEK_FAMILY = Family(_LLAMA_OPTIONS, _DEEPSEEK, experts="deepseek")
 _GATED_OPTIONS = _LLAMA_OPTIONS | {"head_norms": True, "output_gate": True}
@@ -93,6 +100,7 @@ FAMILIES: Mapping[str, Family] = {
     "qwen2_moe": Family(_LLAMA_OPTIONS | {"qkv_bias": True, "shared_gate": True}, _QWEN, experts="qwen"),
     "qwen3": _QWEN3,
     "qwen3_vl_text": _QWEN3,
+    "qwen3_vl_moe_text": Family(_LLAMA_OPTIONS | {"head_norms": True}, _QWEN, attention_bias=_ALL, experts="qwen"),
     "qwen3_moe": Family(_LLAMA_OPTIONS | {"head_norms": True}, _QWEN, attention_bias=_ALL, experts="qwen"),
     "gemma": Family(_GEMMA_OPTIONS, attention_bias=_ALL),
     "gemma2": Family(_GEMMA_OPTIONS | {"norms_behind": True}, attention_bias=_ALL),
@@ -121,17 +129,66 @@ FAMILIES: Mapping[str, Family] = {
     "llama4_text": Family(_LLAMA_OPTIONS, attention_bias=_ALL, experts="llama4"),
     "gpt_neox": Family({"parallel": 2}, attention_bias=_ALL),
     "gptj": Family(_GPTJ_OPTIONS, _GPT2, multiple=4),
+    "gpt_neo": Family(
+        {"qkv_bias": False} | _TIED, _USUAL | {"layers": "num_layers", "heads": "num_heads"}, positions=0, multiple=4
+    ),
+    "gpt_bigcode": Family({"fused": True} | _TIED, _GPT2, positions=0, multiple=4),
+    "starcoder2": Family(
+        {"gated": False} | _TIED, flags=dict.fromkeys(("qkv_bias", "output_bias", "feed_bias"), ("use_bias", True))
+    ),
+    "cohere": _COHERE,
+    "cohere2": _COHERE,
+    "nemotron": Family(_LLAMA_OPTIONS | {"norm_shift": True, "gated": False}, attention_bias=_ALL, flags=_MLP_BIAS),
+    "arcee": Family(_LLAMA_OPTIONS | {"gated": False}, attention_bias=_ALL, flags=_MLP_BIAS),
+    "granite": _LLAMA,
+    "granitemoe": Family(_LLAMA_OPTIONS, attention_bias=_ALL, experts="usual"),
+    "helium": _GLM,
+    "glm": _GLM,
+    "ernie4_5": Family(
+        _LLAMA_OPTIONS | _TIED, flags=dict.fromkeys(("qkv_bias", "output_bias", "feed_bias"), ("use_bias", False))
+    ),
+    "smollm3": Family(_LLAMA_OPTIONS | _TIED, attention_bias=_ALL, flags=_MLP_BIAS),
+    "seed_oss": Family(
+        _LLAMA_OPTIONS | {"qkv_bias": True},
+        attention_bias=("qkv_bias",),
+        flags=_MLP_BIAS | {"output_bias": ("attention_out_bias", False)},
+    ),
+    "exaone4": Family(_LLAMA_OPTIONS | {"head_norms": True}),
+    "hunyuan_v1_dense": _QWEN3,
+    "olmo2": _OLMO2,
+    "olmo3": _OLMO2,
+    "olmoe": Family(_LLAMA_OPTIONS | {"joint_norms": True}, _QWEN, attention_bias=_ALL, experts="usual"),
+    "minimax_m2": Family(_LLAMA_OPTIONS | {"joint_norms": True}, experts="usual"),
+    "phimoe": Family(
+        _LLAMA_OPTIONS | {"norm_shift": True},
+        attention_bias=_ALL,
+        flags={"words_bias": ("lm_head_bias", False)},
+        experts="usual",
+    ),
+    "glm4_moe": Family(
+        _LLAMA_OPTIONS,
+        _DEEPSEEK,
+        attention_bias=("qkv_bias",),
+        flags={"head_norms": ("use_qk_norm", False)},
+        experts="deepseek",
+    ),
+    "dots1": Family(_LLAMA_OPTIONS | {"head_norms": True}, _DEEPSEEK, attention_bias=_ALL, experts="deepseek"),
     "opt": Family(_TIED, _USUAL | {"width": "ffn_dim"}, positions=2),
     "bloom": Family({"fused": True, "embedding_norm": True} | _TIED, _BLOOM, multiple=4),
     "mpt": Family(_LLAMA_OPTIONS | {"gated": False} | _TIED, _MPT, multiple=4),
     "falcon": Family({"fused": True, "parallel": 1} | _TIED, multiple=4),
     "bert": Family(_BERT_OPTIONS, positions=0),
     "roberta": Family(_BERT_OPTIONS, positions=0),
+    "xlm-roberta": Family(_BERT_OPTIONS, positions=0),
+    "camembert": Family(_BERT_OPTIONS, positions=0),
 }
+ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
+"""Families that read all tokens at once, and have segments."""
 NESTED: Mapping[str, str] = {
     "gemma3": "gemma3_text",
     "mistral3": "ministral3",
     "qwen3_vl": "qwen3_vl_text",
+    "qwen3_vl_moe": "qwen3_vl_moe_text",
     "llama4": "llama4_text",
     "gemma4": "gemma4_text",
     "qwen3_5": "qwen3_5_text",

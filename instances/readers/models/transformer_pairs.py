@@ -157,7 +157,7 @@ def vit(fields: Fields, sequence: int | None, head: Mapping[str, Any]) -> Transf
 
 
 def mamba(fields: Fields, sequence: int | None, head: Mapping[str, Any]) -> Transformer:
-    """Mamba and Mamba-2: blocks of one mixer each; samples may have any length, usually 2048."""
+    """Mamba, Mamba-2 and Falcon Mamba: blocks of one mixer each; samples may have any length, usually 2048."""
     hidden, layers = fields.number("hidden_size"), fields.number("num_hidden_layers")
     sizes: dict[str, Any] = {
         "hidden": hidden,
@@ -205,6 +205,7 @@ PAIRS: Mapping[str, tuple[Making, Mapping[str, Mapping[str, Any]]]] = {
     "whisper": (whisper, _WORDS),
     "vit": (vit, _IMAGES),
     "mamba": (mamba, {"ForCausalLM": {"head_layer": "tied"}, "Model": {"head_layer": "none"}}),
+    "falcon_mamba": (mamba, {"ForCausalLM": {"head_layer": "tied"}, "Model": {"head_layer": "none"}}),
     "mamba2": (mamba, {"ForCausalLM": {"head_layer": "words"}, "Model": {"head_layer": "none"}}),
 }
 """By ``model_type``: what makes the sizes, and what stands at the end by the name of the class."""

@@ -56,6 +56,8 @@ class Sizes:
     latent : Latent, optional
     head_norms : bool
         Whether the queries and keys of a head are normalised.
+    joint_norms : bool
+        Whether the queries of all heads are normalised together, and their keys.
     sinks : bool
         Whether every head has a trained score besides those of the tokens.
     norms_behind : bool
@@ -120,6 +122,7 @@ class Sizes:
     plain: frozenset[int] = frozenset()
     latent: Latent | None = None
     head_norms: bool = False
+    joint_norms: bool = False
     sinks: bool = False
     norms_behind: bool = False
     parallel: int = 0

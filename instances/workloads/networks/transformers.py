@@ -100,10 +100,14 @@ class Transformer(Sizes):
     def head_norms_of(self, block: str) -> dict[str, Layer]:
         """Normalisations of queries and keys."""
         own = self.heads_of(block)
-        counts = {"query": self.heads, "key": own.keys} if self.head_norms else {}
+        heads = {"query": self.heads, "key": own.keys} if self.head_norms or self.joint_norms else {}
         return {
-            part: _scaled(normalisation(f"{block}.attention.{part}.norm", own.head, count * self.sequence))
-            for part, count in counts.items()
+            part: _scaled(
+                normalisation(f"{block}.attention.{part}.norm", own.head * count, self.sequence)
+                if self.joint_norms
+                else normalisation(f"{block}.attention.{part}.norm", own.head, count * self.sequence)
+            )
+            for part, count in heads.items()
         }
 
     def projections(self, block: str, kind: Part = "attention") -> dict[str, Layer]:
