@@ -16,6 +16,7 @@ from ddlopt.instances.readers.models.transformer_mixed import (
     with_chosen_tokens,
     with_delta_rule,
     with_lightning,
+    with_mamba,
     with_state_space,
     with_two_kinds_of_heads,
 )
@@ -120,6 +121,7 @@ def _config(path: str | Path) -> "_Config":
 _READ = ", ".join((*FAMILIES, *PAIRS))
 _MIXED = {
     "state space": with_state_space,
+    "mamba": with_mamba,
     "delta rule": with_delta_rule,
     "lightning": with_lightning,
     "two kinds of heads": with_two_kinds_of_heads,
@@ -216,13 +218,13 @@ class _Config(Fields):
         if family.mixed:
             options |= _MIXED[family.mixed](self, layers)
         rows = (context or 0) + family.positions if self.trains_positions and family.positions is not None else 0
+        options.setdefault("width", self.width(hidden))
         return Transformer(
             name=self.name,
             layers=layers,
             hidden=hidden,
             heads=heads,
             vocabulary=self.number(names["vocabulary"]),
-            width=self.width(hidden),
             sequence=self.sequence(sequence, context),
             key_value_heads=keys,
             head=latent.unturned + latent.turned if latent else self.number(names["head"], hidden // heads),

@@ -119,6 +119,8 @@ FAMILIES: Mapping[str, Family] = {
     "nemotron_h": Family(
         _LLAMA_OPTIONS | {"gated": False}, flags={"feed_bias": ("mlp_bias", False)}, mixed="state space"
     ),
+    "bamba": Family(_LLAMA_OPTIONS, attention_bias=_ALL, flags=_MLP_BIAS, mixed="mamba"),
+    "granitemoehybrid": Family(_LLAMA_OPTIONS, attention_bias=_ALL, mixed="mamba"),
     "qwen3_5_text": Family(_GATED_OPTIONS, attention_bias=_ALL, mixed="delta rule"),
     "qwen3_5_moe_text": Family(_GATED_MOE, _QWEN, attention_bias=_ALL, experts="qwen", mixed="delta rule"),
     "qwen3_next": Family(_GATED_MOE, _QWEN, attention_bias=_ALL, experts="qwen", mixed="delta rule"),

@@ -98,6 +98,35 @@ def with_state_space(fields: Fields, layers: int) -> dict[str, Any]:
     }
 
 
+def with_mamba(fields: Fields, layers: int) -> dict[str, Any]:
+    """Mamba-2 in most blocks, each with a feed-forward layer (Bamba, Granite 4), which may have experts (Granite 4)."""
+    heads = fields.number("mamba_n_heads", 128)
+    inner = fields.number("mamba_expand", 2) * fields.number("hidden_size")
+    told = fields.data.get("mamba_d_head", "auto")
+    mixer = state_space(
+        heads,
+        inner // heads if told in ("auto", None) else fields.number("mamba_d_head"),
+        fields.number("mamba_n_groups", 1),
+        fields.number("mamba_d_state", 256),
+        fields.number("mamba_d_conv", 4),
+        fields.flag("mamba_proj_bias", False),
+        fields.flag("mamba_conv_bias", True),
+    )
+    listed = fields.data.get("attn_layer_indices") or ()
+    found: dict[str, Any] = {"mixer": mixer}
+    found |= _alternating(fields, layers, ["attention" if place in listed else "mixer" for place in range(layers)])
+    if fields.name != "granitemoehybrid":
+        return found
+    shared = fields.number("shared_intermediate_size", 1024)
+    if fields.data.get("num_local_experts") == 0:
+        return found | {"width": shared}
+    experts, chosen = fields.number("num_local_experts", 8), fields.number("num_experts_per_tok", 2)
+    fields.refuse_many("experts", "num_local_experts", experts)
+    if chosen > experts:
+        raise InstanceError(f"{fields.path}: num_experts_per_tok is {chosen}, but there are {experts} experts")
+    return found | {"experts": experts, "chosen": chosen, "shared_width": shared}
+
+
 def mamba_mixer(fields: Fields, hidden: int) -> Mixer:
     """The mixer of a model that has no attention."""
     state, kernel = fields.number("state_size"), fields.number("conv_kernel", 4)

@@ -53,6 +53,10 @@ SPARSE = SIZES | {
     "index_topk": 8,
 }
 WIDE = SIZES | {"model_type": "gemma4_text", "head_dim": 16, "global_head_dim": 24, "hidden_size_per_layer_input": 0}
+MAMBA = SIZES | {"num_hidden_layers": 3, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_n_groups": 2}
+MAMBA |= {"mamba_d_state": 6, "mamba_d_conv": 4, "mamba_expand": 2}
+GRANITE = MAMBA | {"model_type": "granitemoehybrid", "num_experts_per_tok": 2, "shared_intermediate_size": 40}
+GRANITE |= {"layer_types": ["mamba", "attention", "mamba"]}
 T5 = {"model_type": "t5", "d_model": 64, "d_kv": 12, "d_ff": 96, "num_layers": 2, "num_decoder_layers": 3}
 T5 |= {"num_heads": 4, "vocab_size": 200, "relative_attention_num_buckets": 8, "is_encoder_decoder": True}
 BART = {"model_type": "bart", "d_model": 64, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4}
@@ -87,6 +91,17 @@ BUILT = {
     "gemma4_text with own values": (of(WIDE, "Gemma4ForCausalLM", num_hidden_layers=7), 242_240),
     "glm_moe_dsa": (of(SPARSE, "GlmMoeDsaForCausalLM"), 130_084),
     "deepseek_v32": (of(SPARSE, "DeepseekV32ForCausalLM", model_type="deepseek_v32"), 130_084),
+    "bamba": (of(MAMBA, "BambaForCausalLM", model_type="bamba", attn_layer_indices=[1]), 148_704),
+    "bamba with biases": (
+        of(MAMBA, "BambaForCausalLM", model_type="bamba", attn_layer_indices=[1], mlp_bias=True, attention_bias=True)
+        | {"mamba_proj_bias": True, "mamba_conv_bias": False},
+        150_064,
+    ),
+    "granitemoehybrid": (of(GRANITE, "GraniteMoeHybridForCausalLM", num_local_experts=4), 338_400),
+    "granitemoehybrid without experts": (
+        of(GRANITE, "GraniteMoeHybridForCausalLM", num_local_experts=0, tie_word_embeddings=True),
+        103_648,
+    ),
     "t5": (of(T5, "T5ForConditionalGeneration"), 173_568),
     "bare t5": (of(T5, "T5Model"), 173_568),
     "bart": (of(BART, "BartForConditionalGeneration"), 208_240),
