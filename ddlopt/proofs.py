@@ -34,6 +34,7 @@ from ddlopt.models.reading import UnreadableError, decoded, is_fraction, parsed,
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of
 from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.provers import prover
 
 COMBINATORIAL = "ddlopt combinatorial certificate"
 COMBINATORIAL_METHOD = "combinatorial"
@@ -296,7 +297,7 @@ def prove(
     combinatorial = method in (None, COMBINATORIAL_METHOD)
     known = _combinatorial_of(instance, asked=method is not None) if combinatorial else None
     kind = own_certificate(problem.path)
-    own = problem.module("solvers", "prove") if method is None and kind is not None else None
+    own = prover(problem.path) if method is None and kind is not None else None
     witness = own is not None and kind is not None and kind.witness
     if known is not None:
         best = known.claim, known
@@ -306,7 +307,7 @@ def prove(
     if own is not None:
         # Some go on until they are told to end, and a tree is there for what they cannot prove.
         part = None if time_limit is None else time_limit / 2 if names else time_limit
-        found: OwnCertificate | None = own.prove(instance, solution, target, _expired(part))
+        found: OwnCertificate | None = own(instance, solution, target, _expired(part))
         if found is not None and (
             best is None or sign * found.claim > sign * best[0] or (witness and found.claim == best[0])
         ):

@@ -1,3 +1,9 @@
 """What writes certificates: the entry point ``ddlopt.proofs``."""
 
-PROVERS: tuple[object, ...] = ()
+from ddlopt.models.problem import later
+from ddlopt.solvers.provers import Prover
+
+PROVERS = tuple(
+    Prover(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.prove:prove"))
+    for path in ("deployment/plan", "deployment/partition")
+)

@@ -12,7 +12,7 @@ Maker = Callable[[str], Method]
 _MODELS = "models:"
 
 
-def entries(path: str, *lines: tuple[Any, ...]) -> tuple[Entry, ...]:
+def entries(path: str, *lines: tuple[Any, ...], storey: str = "solvers") -> tuple[Entry, ...]:
     """The methods of a problem.
 
     Parameters
@@ -23,10 +23,18 @@ def entries(path: str, *lines: tuple[Any, ...]) -> tuple[Entry, ...]:
         Name; kind (``exact``, ``heuristic`` or ``reference``); what it does; and where it is: a function that takes the
         name of a solver, or ``module:Class`` below ``ddlopt.solvers.<path>``, or ``models:module:Class`` for a
         formulation below ``ddlopt.models.<path>``, which a solver is put behind. Then options of the class, if any.
+    storey : {"solvers", "frontier"}
+        Where the classes are that are not formulations.
     """
     family, _, problem = path.partition("/")
     return tuple(
-        Entry(name, family, kind, f"{problem}: {summary}" if problem else summary, _maker(path, name, home, *options))
+        Entry(
+            name,
+            family,
+            kind,
+            f"{problem}: {summary}" if problem else summary,
+            _maker(storey, path, name, home, *options),
+        )
         for name, kind, summary, home, *options in lines
     )
 
@@ -43,23 +51,23 @@ def formulation(path: str, name: str, home: str, **options: Any) -> Maker:
     return make
 
 
-def heuristic(path: str, home: str, **options: Any) -> Maker:
-    """A method that needs no solver, or brings its own: ``module:Class`` below ``ddlopt.solvers.<path>``."""
+def heuristic(path: str, home: str, storey: str = "solvers", **options: Any) -> Maker:
+    """A method that needs no solver, or brings its own: ``module:Class`` below ``ddlopt.<storey>.<path>``."""
 
     def make(_: str) -> Method:
-        method: Method = _class("solvers", path, home)(**options)
+        method: Method = _class(storey, path, home)(**options)
         return method
 
     return make
 
 
-def _maker(path: str, name: str, home: str | Maker, options: Mapping[str, Any] | None = None) -> Maker:
+def _maker(storey: str, path: str, name: str, home: str | Maker, options: Mapping[str, Any] | None = None) -> Maker:
     if not isinstance(home, str):
         return home
     given = options or {}
     if home.startswith(_MODELS):
         return formulation(path, name, home.removeprefix(_MODELS), **given)
-    return heuristic(path, home, **given)
+    return heuristic(path, home, storey, **given)
 
 
 def _class(storey: str, path: str, home: str) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ def _latency(solver: str) -> Method:
 
 
 def best(instance: PartitionInstance, solver: str) -> Method:
-    """What proves soonest: the dynamic program for few ideals, branch and price or bound, else a model."""
+    """What proves soonest: the dynamic program for few ideals, what links of the chain say, else a model."""
     module = import_module("ddlopt.solvers.deployment.partition.exact")
     method: Method = module.Latency(solver) if instance.goal == "latency" else module.throughput(instance, solver)
     return method
@@ -29,11 +29,9 @@ def best(instance: PartitionInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("ideals", "exact", "contiguous, by dynamic programming over ideals", "dynamic_program:IdealProgram"),
-    ("device-sets", "exact", "branch and price over the sets of nodes that a device has", "device_sets.method:DeviceSets"),
     ("max-load", "exact", "largest load as an integer program, after a search", _max_load),
     ("max-load-plain", "exact", "the published program by nodes", "models:formulations.tarnawski_max_load:Tarnawski2020MaxLoad"),
     ("latency", "exact", "latency by branch and bound, or by sets that run as one after a search", _latency),
-    ("latency-tree", "exact", "latency by branch and bound over all sets and their order", "latency_tree:LatencyTree"),
     ("latency-plain", "exact", "the published latency program, with big-M rows", "models:formulations.tarnawski_latency:Tarnawski2020Latency"),
     ("linear", "heuristic", "the best cuts of topological orders", "linear:Linear"),
     ("pipedream", "heuristic", "PipeDream's line of components, cut in the best way", "linear:PipeDream"),

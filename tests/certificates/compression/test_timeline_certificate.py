@@ -22,6 +22,7 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.compression import CompressionInstance, Gradient, Option, Stage, evaluate
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.problem import path_of
+from ddlopt.solvers.provers import prover
 
 ABOVE = Fraction(1, 10**5)
 """Far more than rounding, and less than anybody would miss."""
@@ -34,7 +35,7 @@ def never():
 def proven(instance, claim):
     """The certificate of a claim, read again; None where none is made."""
     kind = problem_of(instance)
-    made = kind.module("solvers", "prove").prove(instance, None, claim, never)
+    made = prover(kind.path)(instance, None, claim, never)
     return made and type(made).from_data(json.loads(made.text))
 
 

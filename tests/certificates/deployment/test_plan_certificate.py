@@ -16,13 +16,13 @@ from ddlopt.certificates.deployment.plan import PlanCertificate
 from ddlopt.certificates.deployment.plan.choices import choices_of
 from ddlopt.certificates.deployment.plan.kernels import bound, room_for
 from ddlopt.certificates.deployment.plan.tables import GOAL, tables_of
+from ddlopt.frontier.deployment.plan.prove import orders, prove
 from ddlopt.instances.library import certificates
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.shares import placed
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError, SolverError
-from ddlopt.solvers.deployment.plan.prove import orders, prove
 
 TINY = instances.load("deployment/tiny-g3-m2-s2")
 GOOD = PlanCertificate(TINY.name, TINY.digest, Fraction(689, 10_000), [2, 0, 1])
@@ -236,8 +236,8 @@ def test_orders_are_tried_for_longer_and_longer(monkeypatch):
         return 0
 
     monkeypatch.setattr(PlanCertificate, "check", check)
-    monkeypatch.setattr("ddlopt.solvers.deployment.plan.prove.orders", lambda _: [[2, 1, 0], [0, 1, 2]])
-    monkeypatch.setattr("ddlopt.solvers.deployment.plan.prove.process_time", lambda: seconds[0])
+    monkeypatch.setattr("ddlopt.frontier.deployment.plan.prove.orders", lambda _: [[2, 1, 0], [0, 1, 2]])
+    monkeypatch.setattr("ddlopt.frontier.deployment.plan.prove.process_time", lambda: seconds[0])
     found = prove(TINY, None, GOOD.claim, lambda: False)
     assert found.order == [0, 1, 2]
     assert asked == [([2, 1, 0], 61), ([0, 1, 2], 61), ([2, 1, 0], 241), ([0, 1, 2], 70)]

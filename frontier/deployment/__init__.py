@@ -1,0 +1,1 @@
+"""Deployment: what was made for the last percent."""

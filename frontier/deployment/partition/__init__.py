@@ -1,0 +1,1 @@
+"""The problem ``deployment/partition``: branch and price, branch and bound."""

@@ -1,0 +1,1 @@
+"""The problem ``deployment/plan``: branch and bound, and bounds by prices."""

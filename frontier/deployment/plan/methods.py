@@ -1,0 +1,38 @@
+"""Special exact methods for the problem ``plan``, and when ``exact`` asks them."""
+
+from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
+from ddlopt.frontier.deployment.plan.tree.method import PlanTree
+from ddlopt.models.deployment.plan.instance import DeploymentInstance
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.deployment.plan.methods import closing
+from ddlopt.solvers.deployment.plan.search import PlanSearch
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
+
+FAMILY = "deployment"
+_LOOKS = 10_000_000
+"""Partial plans that branch and bound may look at, which takes about a minute."""
+_VERY_FEW_GROUPS = 5
+"""With which it ends within half a minute nearly always."""
+_FEW_GROUPS = 20
+"""With which the makespan bound may be the better one."""
+_TREE = 0.7
+"""Part of the time for branch and bound where it may end."""
+_SEARCH = 0.3
+"""Part of the time for the local search where groups are many."""
+
+
+def link(instance: DeploymentInstance, solver: str) -> Method | None:
+    """Branch and bound over plans where it may end, or else prices and searches; then the bounds for any order of work.
+
+    Where groups are few, prices have a bound within a second or two, and branch and bound all of the time that is left.
+    """
+    tree, prices = PlanTree(most=_LOOKS), PlanPrices()
+    priced = prices.refuses(instance) is None
+    if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
+        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, kicks=0), lambda _: PlanTree())
+    if instance.groups > _FEW_GROUPS and priced:
+        # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
+        return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: prices, lambda _: _SEARCH)
+    opening: Method = prices if priced else PlanSearch()
+    later: Method = WarmStarted("exact", FAMILY, opening, lambda asked: closing(asked, solver))
+    return WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _TREE) if tree.may_end(instance) else later

@@ -1,0 +1,110 @@
+"""The chain behind ``exact``: a problem's own method, and before it the links that packages announce.
+
+A package announces links under the entry point ``ddlopt.exact``, each for one problem. They are asked in the order of
+their priority: a link answers by itself, or it goes first and hands what it has found on to the rest.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ddlopt.models import plugins
+from ddlopt.models.errors import plain
+from ddlopt.solvers import standard_output
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.external import checked
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
+
+GROUP = "ddlopt.exact"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A method for some instances of one problem.
+
+    Parameters
+    ----------
+    problem : str
+        Its path, ``"aggregation/tree"``.
+    make : callable
+        ``make(instance, solver)`` gives the method, with the solver of that name behind it where it takes one; None
+        where it is not the one for the instance.
+    priority : int
+        The link with the largest is asked first. Links of ddlopt have 0.
+    share : float, optional
+        Part of the time limit that it may use before the rest of the chain goes on from its solution; without it, the
+        rest is left out.
+    """
+
+    problem: str
+    make: Callable[[Any, str], Method | None]
+    priority: int = 0
+    share: float | None = None
+
+
+def exact(problem: str, instance: Any, solver: str, own: Callable[[Any, str], Method]) -> Method:
+    """The method behind ``exact`` for an instance: what the links say, and ``own(instance, solver)`` at the end."""
+    made = [(link, _made(link, ours, instance, solver)) for link, ours in _links(problem)]
+    return _joined([(link, method) for link, method in made if method is not None], instance, solver, own)
+
+
+def _joined(made: list[tuple[Link, Method]], instance: Any, solver: str, own: Callable[[Any, str], Method]) -> Method:
+    if not made:
+        return own(instance, solver)
+    (link, method), *rest = made
+    share = link.share
+    if share is None:
+        return method
+    return WarmStarted(
+        "exact", instance.family, method, lambda asked: _joined(rest, asked, solver, own), lambda _: share
+    )
+
+
+def links(problem: str) -> tuple[Link, ...]:
+    """The links of a problem, in the order in which they are asked."""
+    return tuple(link for link, _ in _links(problem))
+
+
+def _links(problem: str) -> list[tuple[Link, bool]]:
+    """The same, with whether they are ddlopt's own."""
+    mine = [each for each in _announced(tuple(sys.path), plugins.hidden()) if each[0].problem == problem]
+    return sorted(mine, key=lambda each: -each[0].priority)
+
+
+def _made(link: Link, ours: bool, instance: Any, solver: str) -> Method | None:
+    """The method of a link, checked as every method is; None where there is none, or making it fails."""
+    if ours:
+        return link.make(instance, solver)
+    try:
+        with standard_output.kept_clear():
+            method = link.make(instance, solver)
+            return None if method is None else checked(method)
+    except (Exception, SystemExit, GeneratorExit) as problem:  # a broken package must not take the others with it
+        _warn(link.make.__module__, problem)
+        return None
+
+
+@cache
+def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Link, bool], ...]:
+    """All links, and whether they are ours, looked for once on a search path; an entry point names one or several."""
+    found: list[tuple[Link, bool]] = []
+    for point in plugins.announced(GROUP):
+        try:
+            told = point.load()
+            told = (told,) if isinstance(told, Link) else tuple(told)
+            odd = next((each for each in told if not isinstance(each, Link)), None)
+            if odd is not None:
+                raise TypeError(f"expected links, got {type(odd).__name__}")
+            found += [(each, plugins.is_frontier(point)) for each in told]
+        except (Exception, SystemExit, GeneratorExit) as problem:
+            if plugins.is_frontier(point):
+                raise
+            _warn(point.value, problem)
+    return tuple(found)
+
+
+def _warn(who: str, problem: BaseException) -> None:
+    warnings.warn(plain(f"the link '{who}' of another package cannot be used: {problem}"), stacklevel=4)

@@ -1,0 +1,46 @@
+"""Who writes certificates of the kind that only one problem has: its room, or what packages announce."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from ddlopt.models import plugins
+from ddlopt.models.catalogue import problem as problem_named
+
+GROUP = "ddlopt.proofs"
+Prove = Callable[[Any, Any, Fraction, Callable[[], bool]], Any]
+"""``prove(instance, solution, target, expired)`` gives the best certificate that it found, or None."""
+
+
+@dataclass(frozen=True)
+class Prover:
+    """What writes certificates for one problem, of the kind that its room in ``ddlopt.certificates`` checks.
+
+    Parameters
+    ----------
+    problem : str
+        Its path.
+    prove : callable
+        A certificate is checked whoever has written it.
+    """
+
+    problem: str
+    prove: Prove
+
+
+def prover(problem: str) -> Prove | None:
+    """``prove`` of ``solvers/PATH/prove.py``, or what is announced under ``ddlopt.proofs``; None where nothing is."""
+    room = problem_named(problem).module("solvers", "prove")
+    if room is not None:
+        own: Prove = room.prove
+        return own
+    found = _announced(tuple(sys.path), plugins.hidden())
+    return next((each.prove for each in found if each.problem == problem), None)
+
+
+@cache
+def _announced(_: tuple[str, ...], hidden: bool) -> tuple[Prover, ...]:
+    return tuple(each for point in plugins.announced(GROUP) for each in point.load())

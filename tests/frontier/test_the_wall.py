@@ -1,0 +1,76 @@
+"""Nobody needs the frontier: with it hidden everything works, with weaker bounds."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ddlopt
+from ddlopt.models import plugins
+from ddlopt.models.catalogue import problem_of, problems
+from ddlopt.solvers import catalogue, chain
+
+ROOT = Path(__file__).resolve().parents[2]
+SLICE = ("tests/test_api.py", "tests/solvers/test_exact.py", "tests/solvers/deployment/plan/test_search.py")
+"""Default tests that must pass either way."""
+
+
+@pytest.fixture
+def hidden(monkeypatch):
+    monkeypatch.setenv(plugins.HIDDEN, "1")
+
+
+def test_a_slice_of_the_tests_passes_without():
+    told = [sys.executable, "-c", "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"]
+    asked = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", *SLICE]
+    run = subprocess.run(told + asked, cwd=ROOT, env=os.environ | {plugins.HIDDEN: "1"}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-3000:]
+
+
+def test_hidden_it_is_not_loaded():
+    code = (
+        "import ddlopt; ddlopt.solve('deployment/tiny-g3-m2-s2', time_limit=20); import sys;"
+        "print(*(name for name in sys.modules if name.startswith('ddlopt.frontier')))"
+    )
+    for value, loaded in (("1", False), ("0", True)):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {plugins.HIDDEN: value, "DDLOPT_GUARD": "off"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert bool(run.stdout.strip()) is loaded, value
+
+
+def test_its_methods_come_and_go(hidden, monkeypatch):
+    without = {(entry.family, entry.name) for entry in catalogue.own_entries()}
+    assert chain.links("deployment/plan") == ()
+    monkeypatch.delenv(plugins.HIDDEN)
+    with_it = {(entry.family, entry.name) for entry in catalogue.own_entries()}
+    assert without < with_it
+    assert chain.links("deployment/plan") != ()
+
+
+def test_every_default_is_there_without(hidden):
+    for path in problems():
+        for instance in first_of(path):
+            method = catalogue.method(catalogue.default_method(instance), instance.family)
+            assert method.refuses(instance) is None, instance.name
+
+
+def first_of(path):
+    """The smallest bundled instances of a problem, by the size of their files."""
+    known = map(ddlopt.load, ddlopt.instances.names(path.partition("/")[0]))
+    found = [each for each in known if problem_of(each).path == path]
+    return sorted(found, key=lambda each: len(each.model_dump_json()))[:2]
+
+
+def test_what_is_announced_is_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for group, points in project["entry-points"].items():
+        told = {point.value: point.load() for point in plugins.announced(group)}
+        assert all(isinstance(told[value], tuple) for value in points.values())
