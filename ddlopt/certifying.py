@@ -111,7 +111,8 @@ def certified(
         raise SolverError(f"no solution of '{problem.name}' is known, so there is no bound to prove")
     certificate: Certificate | None = None
     closed = False
-    own: Any = catalogue.method(CERTIFYING, problem.family) if method is None and problem.family == "topology" else None
+    writes = method is None and CERTIFYING in catalogue.method_names(problem.family)
+    own: Any = catalogue.method(CERTIFYING, problem.family) if writes else None
     if own is not None and own.refuses(problem) is None:
         # Listing digraphs with few hops takes a part of the time that branch and bound does, or ends at once.
         half = None if time_limit is None else time_limit / 2

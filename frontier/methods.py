@@ -1,8 +1,28 @@
 """Methods with names of their own: the entry point ``ddlopt.methods``."""
 
+from ddlopt.models.problem import later
+from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
 
+
+def _metric_cuts(solver: str) -> Method:
+    made: Method = later("ddlopt.frontier.topology.methods:metric_cuts")(solver)
+    return made
+
+
 ENTRIES = (
+    *entries(
+        "topology",
+        ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
+        ("hop-enumeration", "exact", "all-to-all, also beside all-reduces of all servers, by listing links with few hops", "hop_enumeration:HopEnumeration"),
+        ("metric-cuts", "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
+        storey="frontier",
+    ),
+    *entries(
+        "codesign",
+        ("joint", "exact", "strategies by a certified bound on every topology, then topologies for the best of them, until both meet", "joint.joint:Joint"),
+        storey="frontier",
+    ),
     *entries(
         "deployment/plan",
         ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),

@@ -37,12 +37,15 @@ class Link:
     share : float, optional
         Part of the time limit that it may use before the rest of the chain goes on from its solution; without it, the
         rest is left out.
+    kernels : tuple of str
+        Modules of ours with kernels that its methods call, for methods which ask the chain on the way.
     """
 
     problem: str
     make: Callable[[Any, str], Method | None]
     priority: int = 0
     share: float | None = None
+    kernels: tuple[str, ...] = ()
 
 
 def exact(problem: str, instance: Any, solver: str, own: Callable[[Any, str], Method]) -> Method:
@@ -66,6 +69,11 @@ def _joined(made: list[tuple[Link, Method]], instance: Any, solver: str, own: Ca
 def links(problem: str) -> tuple[Link, ...]:
     """The links of a problem, in the order in which they are asked."""
     return tuple(link for link, _ in _links(problem))
+
+
+def kernels(problem: str) -> tuple[str, ...]:
+    """What the links of a problem call."""
+    return tuple(name for link in links(problem) for name in link.kernels)
 
 
 def _links(problem: str) -> list[tuple[Link, bool]]:

@@ -35,7 +35,7 @@ from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.joint.half_rounds import best_on_links, best_on_routes
+from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Effort, Job, balance, heads_of

@@ -7,11 +7,11 @@ thread and for as many seconds. Seconds are wall-clock; where other work runs be
 import ddlopt
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.certificates.topology import check_certificate
+from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.instances.generators.topology import generate
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Result, compiled
-from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
 JOBS = ("bert", "candle", "dlrm", "ncf", "resnet50", "vgg16")
 

@@ -18,6 +18,8 @@ import highspy
 
 from benchmarks.harness import Benchmark, Option, data, shown
 from benchmarks.topology.miplib import solve_file
+from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation
 from ddlopt.instances.readers.miplib import read_miplib
 from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.bounds import congestion_bounds
@@ -27,9 +29,7 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
-from ddlopt.solvers.topology.metric.root_relaxation import RootRelaxation
 
 FILE = "miplib/dano3mip.mps.gz"
 DESIGN_SHARE, RELAXATION_SHARE, BRANCHING_SHARE = 0.125, 0.3, 0.05

@@ -14,7 +14,7 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.codesign.joint.half_rounds import TopologyPlane, links_for
+from ddlopt.solvers.codesign.half_rounds import TopologyPlane, links_for
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 

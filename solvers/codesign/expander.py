@@ -12,7 +12,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.joint.half_rounds import StrategyPlane, best_on_routes
+from ddlopt.solvers.codesign.half_rounds import StrategyPlane, best_on_routes
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.expander import Expander as RandomLinks

@@ -1,6 +1,7 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from ddlopt.models.codesign import CodesignInstance
+from ddlopt.solvers.catalogue import method_names
 from ddlopt.solvers.makers import entries
 
 ROOM = "codesign"
@@ -8,7 +9,6 @@ ROOM = "codesign"
 
 ENTRIES = entries(
     ROOM,
-    ("joint", "exact", "strategies by a certified bound on every topology, then topologies for the best of them, until both meet", "joint.joint:Joint"),
     ("joint-milp", "exact", "strategies, links, rings and routes in one program, up to 8 servers; rings from generators, all with rings=all", "models:formulations.joint_milp:JointStrategyTopology"),
     ("alternating", "heuristic", "TopoOpt: MCMC on strategies, TopologyFinder on links, in turn; each may be exact", "topoopt.alternating:Alternating"),
     ("alternating-released", "heuristic", "the same as released: both planes in one loop", "topoopt.alternating_released:AlternatingReleased"),
@@ -23,5 +23,5 @@ ENTRIES = entries(
 
 
 def default_method(instance: CodesignInstance) -> str:
-    """The method that answers any size with a bound."""
-    return "joint"
+    """The method of the frontier that answers any size with a bound; without it TopoOpt's."""
+    return "joint" if "joint" in method_names(ROOM) else "alternating"

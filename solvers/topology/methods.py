@@ -1,10 +1,9 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from importlib import import_module
-from math import comb
 
 from ddlopt.models.topology import CollectiveInstance, TopologyInstance, TopologyProblem
-from ddlopt.models.topology.symmetry.server_symmetry import interchangeable
+from ddlopt.solvers import chain
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation, heuristic
@@ -23,27 +22,18 @@ def best(instance: TopologyInstance, solver: str) -> Method:
 
 def _after_short(instance: TopologyInstance, solver: str) -> Method:
     """What proves most; before that a search of full length, unless servers are few."""
-    model = _model_for(instance, solver)
-    if instance.servers <= _ALIKE_SERVERS:
+    model = chain.exact(ROOM, instance, solver, _model_for)
+    if instance.servers <= _FEW_SERVERS:
         return model
     return WarmStarted("exact", FAMILY, _link_exchange(solver), lambda _: model)
 
 
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
-    """The exact method that leaves the least out, and proves the most."""
-    if instance.allreduce_groups and instance.servers <= _REDUCING_SERVERS and instance.host_forwarding:
-        return _branch_and_bound(solver)
-    if _hop_enumeration(solver).refuses(instance) is None:
-        return _hop_enumeration(solver)
+    """The formulation that leaves the least out."""
     if not instance.allreduce_groups:
-        return (_branch_and_bound if _few_neighbours(instance) else _min_congestion)(solver)
+        return _min_congestion(solver)
     every_ring = _all_rings(solver)
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
-
-
-def _metric_cuts(solver: str) -> Method:
-    made: Method = import_module("ddlopt.solvers.topology.metric.metric_cuts").MetricCuts(backend=backend(solver))
-    return made
 
 
 def _circulant(solver: str) -> Method:
@@ -53,20 +43,11 @@ def _circulant(solver: str) -> Method:
     return Circulant("circulant", FAMILY, CirculantDesign(), backend(solver))
 
 
-def _few_neighbours(instance: TopologyInstance) -> bool:
-    """Whether the branch and bound ends, in seconds or minutes: few servers with few ports, or more that are alike."""
-    n, d = instance.servers, instance.degree
-    alike = n <= _ALIKE_SERVERS and any(len(twins) == n for twins in interchangeable(instance))
-    return alike or (n <= _BRANCHED_SERVERS and comb(n + d - 2, d) <= _BRANCHED_SETS)
-
-
 _min_congestion = formulation(ROOM, "min-congestion", "formulations.min_congestion:MinCongestion")
 _rings_and_routes = formulation(ROOM, "rings-and-routes", "formulations.rings_and_routes:RingsAndRoutes")
 _all_rings = formulation(
     ROOM, "rings-and-routes:rings=all", "formulations.rings_and_routes:RingsAndRoutes", rings="all"
 )
-_branch_and_bound = heuristic(ROOM, "branch_and_bound.branch_and_bound:BranchAndBound")
-_hop_enumeration = heuristic(ROOM, "hop_enumeration:HopEnumeration")
 _link_exchange = heuristic(ROOM, "link_exchange.link_exchange:LinkExchange")
 
 
@@ -74,11 +55,8 @@ _OF_DESIGN = entries(
     ROOM,
     ("min-congestion", "exact", "any links and routes, traffic without all-reduce", "models:formulations.min_congestion:MinCongestion"),
     ("rings-and-routes", "exact", "any links and routes, rings from generators; or all rings of groups of at most 7 servers", "models:formulations.rings_and_routes:RingsAndRoutes"),
-    ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
-    ("hop-enumeration", "exact", "all-to-all, also beside all-reduces of all servers, by listing links with few hops", "hop_enumeration:HopEnumeration"),
     ("circulant", "exact", "the best circulant for traffic that looks alike everywhere: by enumeration, or the model where there are too many", _circulant),
     ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
-    ("metric-cuts", "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
     ("topology-finder", "heuristic", "TopoOpt's TopologyFinder, as in the paper or as in the released code", "topoopt.topology_finder:TopologyFinder"),
     ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "topoopt.concave_matching:ConcaveMatchingFinder"),
     ("link-exchange", "heuristic", "our local search on links and rings", "link_exchange.link_exchange:LinkExchange"),
@@ -92,11 +70,8 @@ ENTRIES = (exact_of(FAMILY), *_OF_DESIGN, *collective.ENTRIES)
 
 _SHORT = 0.3
 """Effort of the first search, which ends by itself within a few seconds."""
-_BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
-"""What the branch and bound searches to the end, where a general model does not: sizes with traffic of any kind, and
-with servers that can all be exchanged."""
-_REDUCING_SERVERS = 6
-"""With all-reduce groups, where the bound of a node is weak; without forwarding the model is small and ends at once."""
+_FEW_SERVERS = 11
+"""Up to which the short search finds what a longer one does."""
 _EXACT_SERVERS = 16
 """Beyond so many servers the general models hardly move their bound within hours."""
 

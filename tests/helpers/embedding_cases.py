@@ -13,15 +13,16 @@ import pytest
 
 import ddlopt
 import ddlopt.instances
+from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
+from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
+from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.codesign.formulations.block_links import BlockLinks
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
-from ddlopt.models.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.gossip.matchings.edge_colouring import EdgeColouring
 from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
     ConvexActivation,
@@ -34,7 +35,6 @@ from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import 
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
-from ddlopt.models.topology.formulations.links_out import LinksOut
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact

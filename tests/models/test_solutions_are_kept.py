@@ -26,6 +26,8 @@ from volume import slow
 
 import ddlopt.models
 from ddlopt import instances, proofs
+from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
+from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
@@ -39,10 +41,8 @@ from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.catalogue import FAMILY_NAMES
-from ddlopt.models.codesign.formulations.block_links import BlockLinks
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
-from ddlopt.models.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
 from ddlopt.models.compression.forward.formulations.forward_sides import ForwardSides
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
@@ -134,7 +134,7 @@ NARROWER = {
     "CirculantDesign": "circulant designs only",
     "FixedLinks": "the links are given",
     "LinksInBlock": "designs of a given load only, see tests/models/topology/test_links_in_block.py",
-    "LinksOut": "designs of a given load only, see tests/solvers/codesign/test_refute.py",
+    "LinksOut": "designs of a given load only, see tests/frontier/codesign/test_refute.py",
     "StrategiesOnLinks": "the links are given",
     "StrategiesOnRoutes": "the routes are given",
 }

@@ -17,11 +17,11 @@ from volume import for_each
 
 from ddlopt.certificates.topology import DesignCertificate, check_certificate
 from ddlopt.certificates.topology.format import BRANCH, CLOSED, ELSEWHERE, END, FIRST_WEIGHT, IMAGE, UNCOLOURABLE
+from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.instances import load
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology import evaluate
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
 TRAFFIC = np.array([[0, 3, 1, 4], [1, 0, 5, 2], [6, 5, 0, 3], [2, 2, 4, 0]], dtype=float)
 

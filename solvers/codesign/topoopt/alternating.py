@@ -14,9 +14,10 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import NoSolutionError, NotApplicableError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign
+from ddlopt.solvers import chain
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.joint.half_rounds import (
+from ddlopt.solvers.codesign.half_rounds import (
     StrategyPlane,
     TopologyPlane,
     best_on_links,
@@ -27,7 +28,6 @@ from ddlopt.solvers.codesign.joint.half_rounds import (
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
-from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 _FREE_ROUTES = 16
@@ -113,7 +113,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: CodesignInstance) -> tuple[str, ...]:
         """With an exact plane of links also those of the methods that it asks."""
-        exact = (*BranchAndBound.kernels, *LinkExchange.kernels) if self.topology == "exact" else ()
+        exact = (*chain.kernels("topology"), *LinkExchange.kernels) if self.topology == "exact" else ()
         return (*self.kernels, *exact)
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:

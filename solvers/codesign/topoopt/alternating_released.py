@@ -14,7 +14,7 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.joint.half_rounds import is_late
+from ddlopt.solvers.codesign.half_rounds import is_late
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Walker, graph_of, rows_of
 from ddlopt.solvers.codesign.topoopt.mcmc_kernels import Ints, propose, seed_walk
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic

@@ -14,11 +14,11 @@ from ddlopt import instances, proofs
 from ddlopt.certificates.codesign import ChoiceCertificate
 from ddlopt.certificates.codesign.choices import Choices
 from ddlopt.certificates.codesign.exact import ExactFigures, part_of
+from ddlopt.frontier.codesign.prove import prove
 from ddlopt.instances.library import certificates
 from ddlopt.models.codesign import job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError, SolverError
-from ddlopt.solvers.codesign.prove import prove
 
 NAME = "codesign/tiny-cosets-n6-d2"
 TINY = instances.load(NAME)

@@ -26,17 +26,17 @@ from ddlopt.certificates.topology.format import (
 )
 from ddlopt.certificates.topology.kernels import propagate, refuted
 from ddlopt.certificates.topology.statement import neighbour_sets, statement_of
-from ddlopt.instances import load
-from ddlopt.models.errors import SolutionError
-from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
-from ddlopt.solvers.topology.branch_and_bound.integer_instance import (
+from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
+from ddlopt.frontier.topology.branch_and_bound.integer_instance import (
     always_filled,
     integer_instance,
     number_of_sets,
     unit_of,
 )
+from ddlopt.instances import load
+from ddlopt.models.errors import SolutionError
+from ddlopt.models.topology import AllReduceGroup, TopologyInstance
+from ddlopt.solvers.contracts import Limits
 
 
 def uneven(n=4):

@@ -15,8 +15,8 @@ import ddlopt
 from ddlopt import instances
 from ddlopt.certificates.topology.hops.certificate import LONGEST, HopCertificate
 from ddlopt.certificates.topology.hops.listing import key_of, least_hops
+from ddlopt.frontier.topology.prove import prove
 from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError
-from ddlopt.solvers.topology.prove import prove
 
 OPTIMA = {5: Fraction(3), 6: Fraction(21, 5), 7: Fraction(11, 2), 8: Fraction(20, 3), 9: Fraction(41, 5)}
 """Seconds of the busiest link with two ports, one byte for each pair."""

@@ -15,7 +15,7 @@ from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import DataParallel
 from ddlopt.solvers.codesign.expander import Expander
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.joint.half_rounds import best_on_links, best_on_routes
+from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.codesign.topoopt import alternating
 from ddlopt.solvers.codesign.topoopt.alternating import Alternating, _Run

@@ -7,12 +7,12 @@ from topology_cases import job
 from volume import for_each
 
 from ddlopt.certificates.topology import check_certificate
+from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import evaluate
 from ddlopt.solvers.catalogue import default_method, method
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.topology.branch_and_bound.branch_and_bound import BranchAndBound
 
 SEEDS = range(200)
 KINDS = ("all-to-all", "groups", "groups and pairs", "pairs")

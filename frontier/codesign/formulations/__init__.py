@@ -1,0 +1,1 @@
+"""Relaxations of the joint problem with whole numbers of links."""

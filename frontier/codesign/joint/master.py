@@ -1,0 +1,139 @@
+"""The master of the decomposition: the choice of strategies that a certified bound likes best."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
+from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
+from ddlopt.frontier.codesign.one_block import blocks_of
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.solvers.backends.contracts import Backend
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.codesign.half_rounds import within_nodes
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import build_model
+
+Choices = tuple[int, ...]
+_BLOCK_SERVERS = 4
+"""Beyond, a block has so many possible links that its program is no better than the one without it for minutes."""
+_BLOCK_ROOM = 1.02
+"""Part of a time up to which plans are looked at: a limit at the optimum leaves the solver less to find."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the master says when it takes some loads for granted.
+
+    Parameters
+    ----------
+    choices : tuple of int or None
+        The most promising ones; None if the time was up before any were found.
+    bound_s : float
+        On the iteration time of every plan, if no design for the choices in ``assumed`` has less load.
+    assumed : mapping of choices to bytes
+    interrupted : bool
+        Somebody pressed Ctrl-C.
+    """
+
+    choices: Choices | None
+    bound_s: float
+    assumed: Mapping[Choices, float]
+    interrupted: bool = False
+
+    def certified_s(self, known: Mapping[Choices, float], bandwidth_bytes_per_s: float) -> float:
+        """The bound without assumptions, given bytes that every design for these choices has on its busiest link.
+
+        A load assumed δ bytes too large lifts the iteration time of a choice by at most δ over the bandwidth, so the
+        optimum of the program is at most as much too large as that of the worst assumption.
+        """
+        excess = max((value - known[choices] for choices, value in self.assumed.items()), default=0.0)
+        return self.bound_s - max(0.0, excess) / bandwidth_bytes_per_s
+
+
+@dataclass(frozen=True)
+class Master:
+    """:class:`~ddlopt.frontier.codesign.formulations.whole_ports.WholePorts`, with cuts for choices known better.
+
+    Parameters
+    ----------
+    instance : CodesignInstance
+    backend : Backend
+    """
+
+    instance: CodesignInstance
+    backend: Backend = field(default_factory=Highs)
+
+    def propose(
+        self,
+        assumed: Mapping[Choices, float],
+        limits: Limits,
+        seed: int,
+        start: Choices | None = None,
+        most_s: float | None = None,
+        detour_hops: float = 2.0,
+        nodes: int | None = None,
+    ) -> Proposal:
+        """The choices of least bound if those ``assumed`` have so many bytes on their busiest link.
+
+        Plans that take longer than ``most_s`` are of no interest, and it is a bound if there are no others. With
+        ``detour_hops`` above 2 there is no bound, see
+        :class:`~ddlopt.frontier.codesign.formulations.whole_ports.WholePorts`. HiGHS stops after so many ``nodes``, so
+        that what it finds does not depend on how fast the machine is.
+
+        Raises
+        ------
+        InfeasibleError
+            If no choice fits into memory, or none can be sent, and no plan's time was assumed. Every plan is a solution
+            of the program: its choices fit, and its own links, with what they carry, keep all rows, which hold for any
+            links of the degree. With ``most_s`` a program without solution says that no plan is faster, which is a
+            bound.
+        """
+        formulation = WholePorts(cuts=tuple(assumed.items()), most_s=most_s, detour_hops=detour_hops)
+        return self._solved(formulation, assumed, limits, seed, start, most_s, nodes)
+
+    @property
+    def blocks(self) -> Iterator[tuple[Choices, Choices]]:
+        """Blocks of servers whose links are worth looking at, each with a permutation that takes it to all others."""
+        return blocks_of(tables_of(self.instance), _BLOCK_SERVERS)
+
+    def in_block(
+        self, blocks: tuple[Choices, Choices], limits: Limits, seed: int, start: Choices, most_s: float, nodes: int
+    ) -> Proposal:
+        """The same with the links of one of the ``blocks``, and nothing assumed; there is a plan of ``most_s``.
+
+        See :class:`~ddlopt.frontier.codesign.formulations.block_links.BlockLinks`.
+        """
+        most_s *= _BLOCK_ROOM
+        formulation = BlockLinks(servers=blocks[0], image=blocks[1], most_s=most_s)
+        return self._solved(formulation, {}, limits, seed, start, most_s, nodes)
+
+    def _solved(
+        self,
+        formulation: WholePorts | BlockLinks,
+        assumed: Mapping[Choices, float],
+        limits: Limits,
+        seed: int,
+        start: Choices | None,
+        most_s: float | None,
+        nodes: int | None,
+    ) -> Proposal:
+        detour_hops = formulation.detour_hops if isinstance(formulation, WholePorts) else 2.0
+        model = build_model(self.instance.family, formulation, self.instance)
+        block = model.component(self.instance.family)
+        if start is not None:
+            formulation.start(block, self.instance, start)
+        outcome = within_nodes(self.backend, nodes).solve(model, limits, seed, warm=start is not None)
+        if outcome.status is Status.INFEASIBLE and most_s is not None:
+            return Proposal(None, most_s if detour_hops <= 2 else 0.0, dict(assumed), outcome.interrupted)
+        if outcome.status is Status.INFEASIBLE:
+            raise InfeasibleError(
+                f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of every "
+                f"server and can be sent over links of degree {self.instance.degree}"
+            )
+        value = outcome.bound if detour_hops <= 2 else None
+        bound = 0.0 if value is None else formulation.objective_value(self.instance, value)
+        choices = None if outcome.objective is None else formulation.read(block, self.instance)
+        return Proposal(choices, bound if math.isfinite(bound) else 0.0, dict(assumed), outcome.interrupted)

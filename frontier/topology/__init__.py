@@ -1,0 +1,1 @@
+"""Topology: branch and bound, listed digraphs and metric inequalities."""

@@ -1,0 +1,1 @@
+"""Relaxations that choose a part of the links."""

@@ -1,0 +1,117 @@
+"""One plane at a time, within what a clock has left: links for strategies, strategies for links."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
+from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.errors import InfeasibleError, NoSolutionError
+from ddlopt.models.topology import TopologyDesign
+from ddlopt.solvers.backends.contracts import Backend
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.building import built
+from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
+from ddlopt.solvers.codesign.planes import answer_topology
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.exact import Exact, build_model
+from ddlopt.solvers.heuristic import Clock
+
+StrategyPlane = Literal["mcmc", "exact"]
+TopologyPlane = Literal["topology-finder", "exact"]
+
+# What is left of a limit that has passed; none of the methods takes 0.
+_LEAST_S = 1e-3
+_OF_REST = 0.85
+"""Part of the time left that a half-round may use, for its plan has to be laid out and checked."""
+
+
+def within_nodes(backend: Backend, nodes: int | None) -> Backend:
+    """The back end with a limit of nodes, if it is HiGHS and has none of its own."""
+    if nodes is None or not isinstance(backend, Highs):
+        return backend
+    return replace(backend, options={"mip_max_nodes": nodes, **backend.options})
+
+
+def limits_of(clock: Clock, most_s: float = math.inf) -> Limits:
+    """What the clock has left, at most so many seconds."""
+    left = min(_OF_REST * clock.left_s, most_s)
+    return Limits(time_s=None if math.isinf(left) else max(left, _LEAST_S), gap=clock.gap)
+
+
+def is_late(clock: Clock) -> bool:
+    """Whether what is left is needed for laying out and checking the plan in hand."""
+    return clock.left_s <= (1 - _OF_REST) * clock.elapsed_s
+
+
+def links_for(
+    instance: CodesignInstance,
+    choices: Sequence[int],
+    method: str,
+    clock: Clock,
+    seed: int,
+    most_s: float = math.inf,
+) -> TopologyDesign | None:
+    """Links, rings and routes for the job that a choice of strategies makes, by a method of the family ``topology``.
+
+    Raises
+    ------
+    NoSolutionError
+        If it finds none, also where there is none: other strategies may have one.
+    NotApplicableError
+        If the method does not cover the job.
+    """
+    try:
+        with clock.lending_ctrl_c():
+            design, _, _ = answer_topology(job_of(instance, choices), method, limits_of(clock, most_s), seed)
+    except InfeasibleError as proof:
+        raise NoSolutionError(str(proof)) from None
+    return design
+
+
+def best_on_routes(
+    routes: FixedRoutes,
+    choices: Sequence[int],
+    clock: Clock,
+    seed: int,
+    most_s: float = math.inf,
+    nodes: int | None = None,
+) -> tuple[tuple[int, ...], float]:
+    """The strategies of least iteration time on fixed routes, and a bound on that time in seconds.
+
+    HiGHS stops after so many ``nodes``, if there is a limit. The choice given is the first incumbent, and the answer
+    where the limits leave no other.
+    """
+    instance = routes.instance
+    formulation = StrategiesOnRoutes(routes.arc_loads)
+    model = built(min(_OF_REST * clock.left_s, most_s), lambda: build_model(instance.family, formulation, instance))
+    if model is None:
+        return tuple(choices), 0.0
+    block = model.component(instance.family)
+    formulation.start(block, instance, tuple(choices))
+    outcome = within_nodes(Highs(), nodes).solve(model, limits_of(clock, most_s), seed, warm=True)
+    bound = 0.0 if outcome.bound is None else formulation.objective_value(instance, outcome.bound)
+    found = tuple(choices) if outcome.objective is None else formulation.read(block, instance)
+    return (found if routes.time_s(found) < routes.time_s(choices) else tuple(choices)), bound
+
+
+def best_on_links(
+    instance: CodesignInstance, plan: CodesignPlan, clock: Clock, seed: int, most_s: float = math.inf
+) -> CodesignPlan:
+    """A plan of less iteration time on the links of a plan, rings and routes included, by an integer program.
+
+    The plan given is the first incumbent, and the answer where the limits leave no other.
+    """
+    method = Exact("strategies-on-links", instance.family, StrategiesOnLinks(plan.design.links))
+    with clock.lending_ctrl_c():
+        result = method.solve(instance, limits_of(clock, most_s), seed, start=plan)
+    before = evaluate(instance, plan).objective
+    if before is None or result.objective is None or result.objective >= before:
+        return plan
+    assert isinstance(result.solution, CodesignPlan)
+    return result.solution

@@ -1,0 +1,95 @@
+"""The bound by all choices that come into question, against all plans of drawn jobs."""
+
+import itertools
+
+import numpy as np
+import pytest
+from codesign_cases import best_of_all, drawn
+from volume import for_each, slow
+
+from ddlopt import instances
+from ddlopt.frontier.codesign.classes import classes_below
+from ddlopt.frontier.codesign.joint.refute import bound_by_classes
+from ddlopt.frontier.topology.formulations.links_out import LinksOut
+from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.tables import tables_of
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.heuristic import Clock
+
+CLOCK = Clock(Limits(), None)
+
+
+@for_each("seed", [4, *map(slow, set(range(40)) - {4})])
+@pytest.mark.parametrize("above", [1.05, 0.999])
+def test_no_plan_is_refuted(seed, above):
+    instance = drawn(seed, 4, 3)
+    best = best_of_all(instance)
+    if np.isfinite(best):
+        bound = bound_by_classes(instance, best * above, 0, CLOCK)
+        assert bound <= best * min(1.0, above) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["tiny-drawn-n5-d2", "tiny-tables-n4-d2", "tiny-memory-n4-d2"])
+def test_all_choices_of_little_time_that_fit_are_of_a_class(name):
+    instance = instances.load(f"codesign/{name}")
+    tables, most = tables_of(instance), 1.02 * instances.record(f"codesign/{name}").found.objective
+    classes = classes_below(instance, most, 10**6)
+    # Patterns with the same parts are one.
+    units = [pattern.unit.toarray().round(12).tobytes() for pattern in tables.patterns]
+    first = [units.index(unit) for unit in units]
+    met = 0
+    for choices in filter(tables.fits, itertools.product(*map(range, tables.sizes))):
+        reduced, moved = tables.bytes_of(choices)
+        compute_s, load = tables.compute_of(choices), demand_of(tables).least_bytes(np.concatenate([reduced, moved]))
+        if instance.iteration_time_s(compute_s, load) <= most:
+            met += 1
+            moved = np.bincount(first, weights=moved, minlength=len(moved))
+            assert any(
+                np.allclose(each.reduced, reduced) and np.allclose(each.moved, moved) and each.compute_s <= compute_s
+                for each in classes
+            )
+    assert met
+
+
+def test_choices_that_take_too_much_memory_are_of_no_class():
+    instance = instances.load("codesign/tiny-memory-n4-d2")
+    most = 1.02 * instances.record("codesign/tiny-memory-n4-d2").found.objective
+    roomy = instance.model_copy(update={"device": instance.device.model_copy(update={"memory_bytes": None})})
+    assert len(classes_below(instance, most, 10**6)) < len(classes_below(roomy, most, 10**6))
+
+
+def test_too_many_classes_are_none():
+    instance = instances.load("codesign/tiny-tables-n4-d2")
+    assert classes_below(instance, 1e3, 3) is None
+
+
+def test_several_readers_or_full_overlap_are_no_tree():
+    assert classes_below(instances.load("codesign/tiny-overlap-n4-d2"), 1e3, 10**6) is None
+
+
+@pytest.mark.parametrize("name", ["all-to-all-n8-d2", "hybrid-n8-d3-s1", "random-n8-d2-s1"])
+@pytest.mark.parametrize("servers", [(0,), tuple(range(8))])
+def test_the_links_of_the_best_design_serve_its_load(name, servers):
+    instance, record = instances.load(f"topology/{name}"), instances.record(f"topology/{name}")
+    design = instances.best(f"topology/{name}")
+    best = (record.found.objective - instance.compute_s) * instance.link_bandwidth_bytes_per_s
+
+    def status(load):
+        model = build_model("topology", LinksOut(load, servers), instance)
+        model.topology.link.fix(0)
+        for i, j, count in design.links:
+            model.topology.link[i, j].fix(count)
+        return Highs().solve(model, Limits(60.0), 0).status
+
+    assert status(best * (1 + 1e-6)) is Status.OPTIMAL
+    if not instance.allreduce_groups:
+        assert status(best * 0.999) is Status.INFEASIBLE
+
+
+@slow
+def test_all_choices_of_candle_are_refuted():
+    instance, record = (call("codesign/candle-n12-d4") for call in (instances.load, instances.record))
+    target = record.found.objective * (1 - 1e-3)
+    assert bound_by_classes(instance, target, 0, CLOCK) == target
