@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,14 @@ def cell(text: str) -> str:
 
 @cache
 def classes(family: str) -> dict[str, type]:
-    """All public classes of a family's models, by name."""
-    package = import_module(f"ddlopt.models.{family}")
+    """All public classes of a family's models and of its frontier, by name."""
+    rooms = [name for name in (f"ddlopt.models.{family}", f"ddlopt.frontier.{family}") if find_spec(name) is not None]
     found: dict[str, type] = {}
-    for place in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        module = import_module(place.name)
-        found |= {name: kind for name, kind in inspect.getmembers(module, inspect.isclass) if not name.startswith("_")}
-    return {name: kind for name, kind in found.items() if kind.__module__.startswith("ddlopt.models.")}
+    for room in rooms:
+        for place in pkgutil.walk_packages(import_module(room).__path__, f"{room}."):
+            kinds = inspect.getmembers(import_module(place.name), inspect.isclass)
+            found |= {name: kind for name, kind in kinds if not name.startswith("_")}
+    return {name: kind for name, kind in found.items() if kind.__module__.startswith(("ddlopt.models.", *rooms))}
 
 
 @cache

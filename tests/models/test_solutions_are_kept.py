@@ -155,13 +155,18 @@ DEAR = {"SlotTangents": 5, "DisjunctiveMakespan": 6, "DisjunctiveMakespan of eve
 def registered():
     """Names of all formulations: classes of the rooms of formulations that fill blocks and take starts."""
     found = set()
-    for module in pkgutil.walk_packages(ddlopt.models.__path__, "ddlopt.models."):
+    for module in (*pkgutil.walk_packages(ddlopt.models.__path__, "ddlopt.models."), *of_the_frontier()):
         if ".formulations." in module.name:
             for name, value in vars(importlib.import_module(module.name)).items():
                 own = inspect.isclass(value) and value.__module__ == module.name
                 if own and all(hasattr(value, each) for each in ("build", "start", "scope", "objective_value")):
                     found.add(name)
     return found
+
+
+def of_the_frontier():
+    """Its modules."""
+    return pkgutil.walk_packages(importlib.import_module("ddlopt.frontier").__path__, "ddlopt.frontier.")
 
 
 def test_every_formulation_is_here():
