@@ -14,5 +14,5 @@ _KERNELS = {
 }
 LINKS = tuple(
     Link(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.methods:link"), kernels=_KERNELS.get(path, ()))
-    for path in ("topology", "deployment/plan", "deployment/partition")
+    for path in ("topology", "scheduling", "deployment/plan", "deployment/partition")
 )

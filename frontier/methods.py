@@ -24,6 +24,18 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
+        "scheduling",
+        ("configurations", "exact", "column generation over slot patterns between arrivals", "configurations.configurations:ColumnGeneration"),
+        ("slot-counts", "exact", "concave utilities, any network: slots counted together, then more and more of them solved", "slot_counts.slot_counts:SlotCounts"),
+        ("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", "job_plans.job_plans:JobPlans"),
+        ("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", "lp_guided:LpGuided"),
+        ("kept-runs", "heuristic", "changes cost time: widths of blocks of slots, shorter and shorter", "kept_runs:KeptRuns"),
+        ("type-windows", "heuristic", "types of accelerators: a greedy that chooses them, then windows solved exactly", "type_windows:TypeWindows"),
+        ("fair-deadlines", "heuristic", "finish-time fairness: a ratio is a deadline for every job", "fair_deadlines:FairDeadlines"),
+        ("rolling-horizon", "heuristic", "an exact model of the next slots, again and again", "rolling_horizon:RollingHorizon"),
+        storey="frontier",
+    ),
+    *entries(
         "deployment/plan",
         ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
         ("plan-prices", "exact", "a bound by prices of resources and paths for every deployment, and plans from them", "prices.method:PlanPrices"),

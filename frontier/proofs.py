@@ -5,5 +5,5 @@ from ddlopt.solvers.provers import Prover
 
 PROVERS = tuple(
     Prover(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.prove:prove"))
-    for path in ("topology", "codesign", "deployment/plan", "deployment/partition")
+    for path in ("topology", "scheduling", "codesign", "deployment/plan", "deployment/partition")
 )

@@ -9,12 +9,12 @@ by cost.
 """
 
 from benchmarks.harness import Benchmark, Option
+from ddlopt.frontier.scheduling.kept_runs import KeptRuns
+from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling import evaluate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.kept_runs import KeptRuns
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
 from ddlopt.solvers.scheduling.online.baselines import LeastAttainedService, ShortestRemainingTime
 
 SECONDS = (0.0, 30.0, 300.0, 900.0, 1800.0, 3600.0)

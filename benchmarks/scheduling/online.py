@@ -12,11 +12,11 @@ from itertools import cycle
 import ddlopt
 from benchmarks.harness import Benchmark, Option, shown
 from ddlopt import instances
+from ddlopt.frontier.scheduling.rolling_horizon import RollingHorizon
 from ddlopt.models.catalogue import family
 from ddlopt.solvers.contracts import Limits, Result, best_bound
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.online.primal_dual import PrimalDual
-from ddlopt.solvers.scheduling.rolling_horizon import RollingHorizon
 
 INSTANCES = (
     *("elastic-j50-t20-g32", "elastic-j50-t50-g32", "bursty-j40-t24-g16", "bursty-j80-t48-g32"),

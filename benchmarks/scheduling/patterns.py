@@ -8,12 +8,12 @@ that fill the cluster badly, which only patterns know. All times include buildin
 import numpy as np
 
 from benchmarks.harness import Benchmark, Option, shown, timed
+from ddlopt.frontier.scheduling.configurations.configurations import ColumnGeneration
 from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
-from ddlopt.solvers.scheduling.configurations.configurations import ColumnGeneration
 
 DAY_S = 86_400.0
 JOBS = 50

@@ -8,13 +8,13 @@ solve, model building included; ``*`` is within 1e-4.
 """
 
 from benchmarks.harness import Benchmark, Option, timed
+from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
+from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.solvers.contracts import Method, Result
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 SIZES = ((10, 10, 8), (20, 20, 16), (50, 20, 32), (50, 50, 32), (100, 50, 64), (200, 100, 64))

@@ -8,11 +8,11 @@ that has every job on its fastest type.
 """
 
 from benchmarks.harness import Benchmark, Option
+from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
+from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.types import at_their_fastest
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
-from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 TYPES = "v100:1,p100:0.45,k80:0.2"
 """Speeds of a middling job: ours, for accelerators of Gavel's cluster."""

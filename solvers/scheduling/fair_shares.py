@@ -15,10 +15,10 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.scheduling.bandwidths import best_with_bandwidths, feasible, with_bandwidths_of
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.pooled import covers, pooled_bound
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
 from ddlopt.solvers.scheduling.slot.worth import Gains, SlotGains
-from ddlopt.solvers.scheduling.slot_counts.pooled import covers, pooled_bound
 
 _LARGEST = 200_000
 """Shares beyond which the convex program takes longer than anybody waits."""
@@ -45,7 +45,7 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
     the best is taken. The bound is that of the prices of the convex program; where bandwidth is shared out and
     utilities are capped, it is that of alike slots counted together if that is lower
-    (:func:`~ddlopt.solvers.scheduling.slot_counts.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
+    (:func:`~ddlopt.solvers.scheduling.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
     this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
     (:func:`~ddlopt.solvers.scheduling.bandwidths.best_bandwidths`). All this is ours.
 

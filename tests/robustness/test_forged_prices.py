@@ -10,8 +10,8 @@ from forging import forge
 import ddlopt
 from ddlopt import instances
 from ddlopt.certificates.scheduling import PriceCertificate
+from ddlopt.frontier.scheduling.prove import prove
 from ddlopt.models.errors import DdloptError
-from ddlopt.solvers.scheduling.prove import prove
 
 CLAIMS = (0, 0, Fraction(1, 50), Fraction(-1, 11_000), Fraction(-1, 9_000), Fraction(-1, 100), -1)
 KINDS = ("none", "price", "price", "surplus", "surplus", "move", "drop", "odd", "free", "scale")

@@ -6,6 +6,7 @@ from gang_brute_force import gang_instance
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, some
 
+from ddlopt.frontier.scheduling import methods as special
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.solvers.catalogue import default_method, method
 from ddlopt.solvers.contracts import Limits, Status
@@ -49,7 +50,7 @@ def test_long_windows_are_not_for_plans(kinds, name, monkeypatch):
     instance = drawn(utilities=kinds)
     monkeypatch.setattr(methods, "_LARGEST", 10)
     assert default_method(instance) == "job-plans"
-    monkeypatch.setattr(methods, "_MOST_PLANS", 10)
+    monkeypatch.setattr(special, "_MOST_PLANS", 10)
     assert default_method(instance) == name
 
 

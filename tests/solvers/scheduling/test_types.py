@@ -5,13 +5,13 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
+from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
+from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.methods import ENTRIES
-from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 TIMING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
 KNOW = {"exact", "configurations", "time-indexed", "type-windows", "job-plans", "gavel", "fifo", "srtf", "las"}

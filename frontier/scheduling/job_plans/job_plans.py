@@ -8,6 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.job_windows import JobWindows
+from ddlopt.frontier.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
+from ddlopt.frontier.scheduling.job_plans.kept_search import refusal as kept_refusal
+from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans.packing import Packer
+from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
+from ddlopt.frontier.scheduling.job_plans.slot_windows import SlotWindows
+from ddlopt.frontier.scheduling.job_plans.type_search import TypeSearch
+from ddlopt.frontier.scheduling.job_plans.type_search import refusal as type_refusal
+from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
@@ -17,16 +27,6 @@ from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.job_plans.job_windows import JobWindows
-from ddlopt.solvers.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
-from ddlopt.solvers.scheduling.job_plans.kept_search import refusal as kept_refusal
-from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
-from ddlopt.solvers.scheduling.job_plans.packing import Packer
-from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
-from ddlopt.solvers.scheduling.job_plans.slot_windows import SlotWindows
-from ddlopt.solvers.scheduling.job_plans.type_search import TypeSearch
-from ddlopt.solvers.scheduling.job_plans.type_search import refusal as type_refusal
-from ddlopt.solvers.scheduling.lp_guided import LpGuided, choices_of_relaxation
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 # Sweeps end when they gain nothing, far earlier.
@@ -63,7 +63,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
 
     Schedules come from the fractions by sweeps of exact knapsacks over the slots. Some jobs at a time are then given
     their best plans together, beside those of all others
-    (:class:`~ddlopt.solvers.scheduling.job_plans.job_windows.JobWindows`), packed into slots and swept; and all jobs
+    (:class:`~ddlopt.frontier.scheduling.job_plans.job_windows.JobWindows`), packed into slots and swept; and all jobs
     by the program in whole plans (:math:`\lambda` integer). A schedule that is not near enough to the bound is improved
     over and over: some slots go back to the fractions, and are swept in random order with all others; then jobs at a
     time again, and some slots at a time, by the model
@@ -76,7 +76,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
     slots it has which width (:class:`~ddlopt.models.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those of
     ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of capacities
-    (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans are listed in
+    (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans are listed in
     the end that take no more from the bound B than :math:`\delta`, so that a
     schedule with any other has at most :math:`B - \delta`: if they are few for a :math:`\delta` as large as the gap,
     the program over them proves the optimum.

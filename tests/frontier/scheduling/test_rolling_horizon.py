@@ -6,10 +6,10 @@ from one_server_cases import answered, cluster, job
 from scheduling_brute_force import brute_force, random_instance
 from volume import slow
 
+from ddlopt.frontier.scheduling.rolling_horizon import RollingHorizon
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import AllOrNothing, Capped
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.rolling_horizon import RollingHorizon
 
 
 @pytest.mark.parametrize(

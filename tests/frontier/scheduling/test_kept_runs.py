@@ -5,14 +5,14 @@ import pytest
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each
 
+from ddlopt.frontier.scheduling.kept_runs import KeptRuns, _Blocks, changes, without_cost_of_change
+from ddlopt.frontier.scheduling.lp_guided import LpGuided
+from ddlopt.frontier.scheduling.rolling_horizon import RollingHorizon
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling import evaluate
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.kept_runs import KeptRuns, _Blocks, changes, without_cost_of_change
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
-from ddlopt.solvers.scheduling.rolling_horizon import RollingHorizon
 
 
 def costly(seed=1, **options):

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.types import UNKNOWN
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints, Rates
 from ddlopt.solvers.scheduling.slot.worth import Gains, Utilities
@@ -45,7 +45,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
     where both count changes: the one with which the block begins, and the one with which the job goes on after it. So
     no sweep makes the schedule worse. When sweeps gain no more, blocks are halved, down to single slots. The first
     sweep sees in the blocks ahead what a schedule does that ignores changes
-    (:class:`~ddlopt.solvers.scheduling.lp_guided.LpGuided`). It is begun with blocks of 1, 2, 4, 8 and 16 slots, and
+    (:class:`~ddlopt.frontier.scheduling.lp_guided.LpGuided`). It is begun with blocks of 1, 2, 4, 8 and 16 slots, and
     from that schedule and the start as they are; the best is the answer. All this is ours.
 
     Parameters

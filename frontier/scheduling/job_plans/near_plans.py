@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _MOST_LISTED, _MOST_BEGINNINGS = 20_000, 300_000

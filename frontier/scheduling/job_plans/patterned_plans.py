@@ -5,10 +5,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
-from ddlopt.solvers.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _COARSE, _FINE = 1e-7, 1e-9
@@ -69,7 +69,7 @@ class PatternedPlans:
         \tfrac{1}{L_k} \Bigl(\sum_q n_{qko} \lambda_q\Bigr)_o \in \operatorname{conv}\{\text{patterns}\}
         \quad\text{for all } k .
 
-    Capacities come first, then cuts (:class:`~ddlopt.solvers.scheduling.job_plans.slot_cuts.SlotCuts`) that the
+    Capacities come first, then cuts (:class:`~ddlopt.frontier.scheduling.job_plans.slot_cuts.SlotCuts`) that the
     optimum breaks. Multipliers of both are charges :math:`c_{ko} \ge 0` for options, and any charges are a bound (weak
     duality): of each job what its best plan is worth less what it pays, of each slot what its dearest pattern pays.
 

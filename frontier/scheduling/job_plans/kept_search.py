@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import Charges, PatternedPlans
+from ddlopt.frontier.scheduling.kept_runs import KeptRuns, widths_of
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.pool import schedule_of_widths
@@ -13,10 +17,6 @@ from ddlopt.models.scheduling.prices.job_plans import PlanAnswer
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import Charges, PatternedPlans
-from ddlopt.solvers.scheduling.kept_runs import KeptRuns, widths_of
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _COARSE, _FINE = 1e-6, 1e-8

@@ -5,10 +5,10 @@ import pytest
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, seeds
 
+from ddlopt.frontier.scheduling.fair_deadlines import FairDeadlines
 from ddlopt.instances import load
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.scheduling.fair_deadlines import FairDeadlines
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.online.engine import UnfinishedError
 

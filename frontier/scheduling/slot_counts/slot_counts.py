@@ -8,6 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
+from ddlopt.frontier.scheduling.slot_counts.program import Program, SlotModel, utility_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
@@ -21,10 +25,6 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.bandwidths import best_with_bandwidths, feasible
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
-from ddlopt.solvers.scheduling.job_plans.near_plans import NearPlans
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
-from ddlopt.solvers.scheduling.slot_counts.program import Program, SlotModel, utility_of
 
 _MOST_CHOICES = 20_000
 """Choices of a width in a slot beyond which the integer program does not get below its relaxation."""
@@ -60,8 +60,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     slot; its widths are a schedule, where a longer interval is given the best :math:`n_k` slots of its own.
 
     Before that, plans of jobs within patterns of slots bound all schedules on one pool of all servers that only so many
-    rings leave (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`). The best of whole plans
-    near this bound (:class:`~ddlopt.solvers.scheduling.job_plans.near_plans.NearPlans`) say widths; these are the
+    rings leave (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`). The best of whole plans
+    near this bound (:class:`~ddlopt.frontier.scheduling.job_plans.near_plans.NearPlans`) say widths; these are the
     optimum where they find slots, places and rings.
 
     From there, or from :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` if that is better, some slots at a

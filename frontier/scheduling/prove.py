@@ -10,6 +10,10 @@ from ddlopt.certificates.scheduling.deadlines import in_time
 from ddlopt.certificates.scheduling.patterns import options_of, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
 from ddlopt.certificates.scheduling.typed import TypedCluster
+from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans, best_prices
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import jobs_of
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
+from ddlopt.frontier.scheduling.job_plans.type_search import best_type_prices
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
@@ -19,10 +23,6 @@ from ddlopt.models.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing, prices_of
 from ddlopt.solvers.heuristic import Asked
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans, best_prices
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import jobs_of
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
-from ddlopt.solvers.scheduling.job_plans.type_search import best_type_prices
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _UNITS = 2**44

@@ -9,7 +9,7 @@ from ddlopt.instances import load
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, SchedulingInstance, ServerGroup
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.fair_shares import FairSharing
-from ddlopt.solvers.scheduling.slot_counts.pooled import covers, pooled_bound
+from ddlopt.solvers.scheduling.pooled import covers, pooled_bound
 
 SHAPES = {
     "plain": {},

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
+from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.instance import most_workers
@@ -16,10 +19,7 @@ from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.job_plans.master import Optimum, Plan, PlanMaster
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
-from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 _COARSE, _FINE = 1e-6, 1e-8
 """What each plan may be off by in the rounds, and in the last answer at the best prices."""

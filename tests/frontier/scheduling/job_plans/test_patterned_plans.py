@@ -8,12 +8,12 @@ import pytest
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, seeds
 
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs, TypeJobs, bound_by_patterns
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
+from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.solvers.heuristic import Asked
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs, TypeJobs, bound_by_patterns
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
-from ddlopt.solvers.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
 
 ALWAYS = Asked(lambda: False)
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.pool import schedule_of_widths
@@ -15,7 +16,6 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats
 

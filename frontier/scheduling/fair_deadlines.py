@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
@@ -21,7 +22,6 @@ from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.solvers.scheduling.online.engine import Choice, State, UnfinishedError, simulate
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
@@ -45,7 +45,7 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
     Greedies fill slot after slot, jobs of least *slack* first: slots to the deadline, less those that the job takes at
     full width. One gives each job all its workers, the other the fewest that still meet its deadline, and what is left
     then to whoever comes first. Between the largest ratio that is refuted and the best found it is then asked how many
-    jobs can meet their deadlines, by plans of jobs (:class:`~ddlopt.solvers.scheduling.job_plans.job_plans.JobPlans`),
+    jobs can meet their deadlines, by plans of jobs (:class:`~ddlopt.frontier.scheduling.job_plans.job_plans.JobPlans`),
     whose prices often tell that not all can; where they leave it open, the exact model is asked whether some schedule
     meets all (:class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`). If none does, the
     next larger ratio that a job can have is a bound. Details: ``ratios_tried``, by greedies, ``ratios_planned``, and

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.horizon import window
@@ -9,7 +10,6 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
 # Of a utility: their error is far below the gap of a window.

@@ -7,6 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.configurations.master import Master, Optimum
+from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
+from ddlopt.frontier.scheduling.configurations.pricing import Priced, Pricing
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
+from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
+from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.formulations.configurations import (
@@ -26,14 +32,8 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.configurations.master import Master, Optimum
-from ddlopt.solvers.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
-from ddlopt.solvers.scheduling.configurations.pricing import Priced, Pricing
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import bound_by_patterns
-from ddlopt.solvers.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.solvers.scheduling.slot.rates import Floats
 from ddlopt.solvers.scheduling.slot.worth import FAIREST
-from ddlopt.solvers.scheduling.type_windows import TypeWindows
 
 Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
@@ -55,15 +55,16 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     The linear relaxation of :class:`~ddlopt.models.scheduling.formulations.configurations.Configurations` begins with
     the patterns of a greedy schedule. In each round, the worth of progress :math:`\mu` in its optimum prices the best
     pattern of every interval, by the multiple-choice knapsack, and these are added. Any :math:`\mu \ge 0` certifies a
-    bound (:class:`~ddlopt.solvers.scheduling.configurations.pricing.Pricing`), which is reported; the best one is drawn
-    towards, which saves rounds (smoothing), and the first comes from the prices on slots of the combinatorial bound.
+    bound (:class:`~ddlopt.frontier.scheduling.configurations.pricing.Pricing`), which is reported; the best one is
+    drawn towards, which saves rounds (smoothing), and the first comes from the prices on slots of the combinatorial
+    bound.
 
     The way back to whole slots: sweeps of exact knapsacks over the slots, beginning at the fractions; then the integer
     program over the patterns found that can be part of something better; then one over *all* patterns that take no more
     than :math:`\delta` from the bound B: a schedule with any other pattern has at most :math:`B - \delta`, so that the
     larger of this and the bound of the integer program holds for all schedules. If :math:`\delta` can be as large as
     the gap, that proves the optimum. With types of accelerators it is plans of jobs within patterns that bound best
-    (:class:`~ddlopt.solvers.scheduling.job_plans.patterned_plans.PatternedPlans`).
+    (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`).
 
     Parameters
     ----------

@@ -8,12 +8,12 @@ from scheduling_brute_force import brute_force, random_instance
 from volume import for_each
 
 from ddlopt import load
+from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Asked
-from ddlopt.solvers.scheduling.job_plans.near_plans import NearPlans
-from ddlopt.solvers.scheduling.job_plans.patterned_jobs import KeptJobs
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlans
 
 ALWAYS, ENOUGH = Asked(lambda: False), Limits(time_s=60, gap=1e-6)
 SHAPES = (

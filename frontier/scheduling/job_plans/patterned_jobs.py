@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlan, PatternedPlans
+from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.formulations.type_rows import TypeRows
@@ -12,8 +14,6 @@ from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.job_plans.patterned_plans import PatternedPlan, PatternedPlans
-from ddlopt.solvers.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 

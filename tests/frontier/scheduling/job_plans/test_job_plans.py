@@ -5,17 +5,17 @@ import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
 from volume import slow
 
+from ddlopt.frontier.scheduling.job_plans import job_plans, packing
+from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
+from ddlopt.frontier.scheduling.job_plans.master import Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans.packing import Packer
+from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.job_plans import job_plans, packing
-from ddlopt.solvers.scheduling.job_plans.job_plans import JobPlans
-from ddlopt.solvers.scheduling.job_plans.master import Plan, PlanMaster
-from ddlopt.solvers.scheduling.job_plans.packing import Packer
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
 
 FEATURES = {
     "plain": {},

@@ -7,16 +7,16 @@ from shared_data import shared_data
 from volume import for_each
 
 import ddlopt
+from ddlopt.frontier.scheduling import lp_guided
+from ddlopt.frontier.scheduling.job_plans.slot_sweeps import CellSweeps, SlotSweeps
+from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.instances import convert
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling import evaluate
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling import lp_guided
 from ddlopt.solvers.scheduling.gadget import Gadget
-from ddlopt.solvers.scheduling.job_plans.slot_sweeps import CellSweeps, SlotSweeps
-from ddlopt.solvers.scheduling.lp_guided import LpGuided
 
 
 def contended(seed):

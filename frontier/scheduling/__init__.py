@@ -1,0 +1,1 @@
+"""Scheduling: column generation over plans and patterns, windows solved exactly, deadlines."""

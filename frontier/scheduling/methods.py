@@ -1,0 +1,66 @@
+"""Special methods for schedules, and when ``exact`` asks them."""
+
+from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.scheduling.bounds import work_of_plans
+from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import heuristic
+from ddlopt.solvers.scheduling.methods import FAMILY, OPENINGS, ROOM, model_for, opening, share, suits
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
+
+_ASKED_SHARE = 0.9
+"""Part of the time for ``fair-deadlines``: the model of deadlines says more than that of the ratio itself."""
+_COUNTED_SHARE = 0.85
+"""Part of the time for ``slot-counts`` where slots are too large to be listed: no other model comes as near."""
+_PATTERNED_SHARE = 0.85
+"""Part of the time where plans of jobs within patterns of slots bound better than any model."""
+_MOST_PLANS = 20_000_000
+"""Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
+_OWN = {
+    "fair-deadlines": heuristic(ROOM, "fair_deadlines:FairDeadlines", "frontier"),
+    "configurations": heuristic(ROOM, "configurations.configurations:ColumnGeneration", "frontier"),
+    "job-plans": heuristic(ROOM, "job_plans.job_plans:JobPlans", "frontier"),
+    "lp-guided": heuristic(ROOM, "lp_guided:LpGuided", "frontier"),
+    "kept-runs": heuristic(ROOM, "kept_runs:KeptRuns", "frontier"),
+    "type-windows": heuristic(ROOM, "type_windows:TypeWindows", "frontier"),
+    "slot-counts": heuristic(ROOM, "slot_counts.slot_counts:SlotCounts", "frontier"),
+}
+_ORDER = (
+    *("fair-deadlines", "gang-search", "configurations", "job-plans", "lp-guided", "kept-runs", "type-windows"),
+    *("gavel:goal=makespan", "srtf", "slot-counts", "fair-shares", "gadget"),
+)
+"""Openings of ``exact``, the best of those that cover the same instances first."""
+
+
+def link(instance: SchedulingInstance, solver: str) -> Method | None:
+    """One of the heuristics here, then from its schedule the model that fits; None where another opening is better."""
+    name = opening(instance, {name: _OWN.get(name) or OPENINGS[name] for name in _ORDER}, _suits)
+    if name not in _OWN:
+        return None
+    return WarmStarted(
+        "exact", FAMILY, _OWN[name](""), lambda asked: model_for(asked, solver), lambda asked: _share(name, asked)
+    )
+
+
+def _suits(name: str, instance: SchedulingInstance) -> bool:
+    """Whether a heuristic is good at the instance, if it covers it."""
+    if name == "job-plans":
+        return work_of_plans(instance) <= _MOST_PLANS
+    if name == "configurations":
+        # Without types plans of jobs bound better, and sweeps find what patterns find.
+        return instance.typed
+    if name == "slot-counts":
+        # Slots that can be listed are proven sooner that way.
+        return instance.needs_rings and instance.slots > 1 and SlotPatterns().refuses(instance) is not None
+    if name == "lp-guided":
+        return all(job.utility.concave for job in instance.jobs)
+    return suits(name, instance)
+
+
+def _share(name: str, instance: SchedulingInstance) -> float:
+    """Part of the time for the heuristic of that name."""
+    if name == "slot-counts":
+        return _COUNTED_SHARE
+    if name == "configurations" or (name == "job-plans" and (instance.changes_cost or instance.runs_are_long)):
+        return _PATTERNED_SHARE
+    return _ASKED_SHARE if name == "fair-deadlines" else share(instance)
