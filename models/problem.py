@@ -7,6 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Self
 
+from ddlopt.models import announced_bounds
 from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution
 from ddlopt.models.errors import SolutionError, UnknownNameError
 
@@ -75,6 +76,10 @@ class Problem:
     told_exactly: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=_columns)
 
+    def tightest_bound(self, instance: Instance) -> float | None:
+        """The better of ``bound`` and of those that the frontier announces."""
+        return announced_bounds.tightest(instance, self.path, self.bound(instance))
+
     def module(self, storey: str, name: str = "") -> ModuleType | None:
         """What the room has in another storey: ``ddlopt.<storey>.<path>``, or the module ``name`` in that folder.
 
@@ -127,7 +132,7 @@ class Family:
     @classmethod
     def of_one(cls, title: str, problem: Problem) -> Self:
         """The family whose folder is the room of its only problem."""
-        told = problem.instance, problem.solution, (problem,), problem.evaluate, problem.bound
+        told = problem.instance, problem.solution, (problem,), problem.evaluate, problem.tightest_bound
         return cls(problem.path, title, *told)
 
     @classmethod
@@ -163,7 +168,7 @@ class Family:
 
         def bound(instance: Instance) -> float | None:
             """The bound of the instance's problem that needs no solver; None where there is none."""
-            return _of(problems, instance).bound(instance)
+            return _of(problems, instance).tightest_bound(instance)
 
         return cls(name, title, instance, solution, problems, evaluate, bound)
 

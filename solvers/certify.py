@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.models import announced_bounds
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Bound, Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import ContradictionError, InfeasibleError, SolverError
+from ddlopt.models.problem import path_of
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers import incumbents
 from ddlopt.solvers.building import built
@@ -26,6 +28,7 @@ from ddlopt.solvers.contracts import (
     Result,
     Status,
     TracePoint,
+    best_bound,
     better,
     provenance,
     relative_gap,
@@ -131,6 +134,9 @@ class Gate:
         for name, claim in (("claimed_bound", own), ("claimed_scope_bound", scoped)):
             if claim is not None and not claim.counts:
                 details[name] = claim.value
+        others = announced_bounds.claimed(instance, path_of(instance))
+        if others is not None:
+            details["claimed_bound"] = best_bound((others, details.get("claimed_bound")), sense)
         tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense)
         scoped = scoped if scoped is not None and scoped.counts else None
         value, within = (

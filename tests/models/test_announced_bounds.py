@@ -1,0 +1,66 @@
+"""Bounds that packages announce: those of the frontier count, those of others are shown."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import ddlopt
+from ddlopt.models import announced_bounds, plugins
+from ddlopt.models.announced_bounds import Bound
+from ddlopt.models.catalogue import family
+from ddlopt.models.contracts import Evidence
+
+NAME = "topology/tiny-n4-d2"
+
+
+@pytest.fixture
+def announce(monkeypatch):
+    """Have packages announce bounds, by what their entry points say."""
+
+    def told(value, bounds):
+        point = SimpleNamespace(value=value, load=lambda: bounds)
+        monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == "ddlopt.bounds" else [])
+        announced_bounds._announced.cache_clear()
+
+    yield told
+    announced_bounds._announced.cache_clear()
+
+
+@pytest.fixture
+def instance():
+    return ddlopt.load(NAME)
+
+
+def scaled(factor):
+    own = ddlopt.load(NAME)
+    value = family("topology").problems[0].bound(own) * factor
+    return Bound("topology", "scaled", lambda _: value), value
+
+
+@pytest.mark.parametrize(("factor", "counts"), [(1.001, True), (0.9, False)])
+def test_the_tightest_of_the_frontier_counts(announce, instance, factor, counts):
+    bound, value = scaled(factor)
+    before = family("topology").bound(instance)
+    announce("ddlopt.frontier.bounds:BOUNDS", (bound, Bound("codesign", "of another", lambda _: 1e9)))
+    assert family("topology").bound(instance) == (value if counts else before)
+
+
+def test_that_of_another_package_is_shown_and_serves_for_nothing(announce, instance):
+    bound, value = scaled(1e6)
+    before = ddlopt.solve(instance, "topology-finder")
+    announce("other:BOUND", bound)
+    result = ddlopt.solve(instance, "topology-finder")
+    assert result.details["claimed_bound"] == value
+    assert (result.bound, result.evidence) == (before.bound, Evidence.COMBINATORIAL)
+    assert "claimed_bound" not in before.details
+
+
+@pytest.mark.parametrize("fault", ["is none", "fails", "is endless"])
+def test_a_broken_package_is_left_out(announce, instance, fault):
+    value = {"fails": lambda _: 1 / 0, "is endless": lambda _: float("inf")}.get(fault)
+    announce("other:BOUNDS", ["a word"] if value is None else Bound("topology", "odd", value))
+    if fault == "is endless":
+        assert announced_bounds.claimed(instance, "topology") is None
+        return
+    with pytest.warns(UserWarning, match="of another package cannot be used"):
+        assert announced_bounds.claimed(instance, "topology") is None
