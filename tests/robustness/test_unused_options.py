@@ -150,7 +150,7 @@ def test_without_use_for_a_seed_the_answer_is_the_same(part):
         ("topology-finder", {"threads": 2}, "topology-finder on 'tiny-n4-d2' has no use for more than one thread"),
         ("ideal-switch", {"seed": 1}, "ideal-switch on 'tiny-n4-d2' has no use for a seed; leave seed out, or take"),
         ("expander", {"start_from": "topology-finder"}, "expander on 'tiny-n4-d2' has no use for a start"),
-        ("expander", {"start": "no-such-file"}, "take a method that has: exact, rings-and-routes, branch-"),
+        ("expander", {"start": "no-such-file"}, "take a method that has: exact, rings-and-routes, link-"),
     ],
 )
 def test_solve_refuses(method, options, says):
