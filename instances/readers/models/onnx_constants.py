@@ -66,6 +66,8 @@ class Tensor:
         What of the file it is calculated from.
     whole : bool
         Whether it is of whole numbers, whatever its type.
+    members : tuple of Tensor, optional
+        What is in it, if it is a sequence of tensors.
     """
 
     type: Any
@@ -73,6 +75,7 @@ class Tensor:
     value: Values | None = None
     parts: tuple[Stored, ...] = ()
     whole: bool = False
+    members: "tuple[Tensor, ...] | None" = None
 
     @property
     def shape(self) -> Shape | None:

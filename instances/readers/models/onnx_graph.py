@@ -12,6 +12,7 @@ from typing import Any
 
 from ddlopt.instances.readers.models.onnx_constants import SAME_NUMBERS, Constants, Tensor, Values
 from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers, some
+from ddlopt.instances.readers.models.onnx_sequences import SEQUENCES, Rewriting
 from ddlopt.models.errors import InstanceError
 
 FunctionKey = tuple[str, str, str]
@@ -76,7 +77,8 @@ class Walk:
         """Take all nodes; those that give what goes out."""
         self._take(self.model.graph, self.scope)
         found = [self.scope.tensors.get(each.name) for each in self.model.graph.output]
-        return [each.maker for each in found if each is not None and each.maker is not None and each.maker >= 0]
+        whole = [each for one in found if one is not None for each in (one.members or (one,))]
+        return [each.maker for each in whole if each.maker is not None and each.maker >= 0]
 
     def notes(self) -> Iterator[str]:
         """What was decided."""
@@ -111,10 +113,30 @@ class Walk:
                 f"{self.path}: operator '{name}' ({node.op_type}) is control flow that depends on data, which is not "
                 "read; export the model without loops"
             )
+        elif known and node.op_type in SEQUENCES:
+            scope.tensors[node.output[0]] = self._of_sequence(node, inputs, scope, name)
+        elif any(each is not None and each.members is not None for each in inputs):
+            if not (known and node.op_type == "Identity"):
+                raise InstanceError(
+                    f"{self.path}: operator '{name}' ({node.op_type}) works on a sequence, which is not read"
+                )
+            scope.tensors[node.output[0]] = self._read(node.input[0], node, scope)
         elif known and node.op_type == "Constant":
             scope.tensors[node.output[0]] = self._constant_node(node, scope)
         else:
             self._plain(node, inputs, scope, name)
+
+    def _of_sequence(self, node: Any, inputs: Sequence[Tensor | None], scope: _Scope, name: str) -> Tensor:
+        """What an operator on a sequence gives, by those that take its place."""
+
+        def take(made: Any) -> Tensor:
+            if isinstance(made, str):
+                return scope.tensors[made]
+            self._operator(made, replace(scope, prefix=""))
+            return scope.tensors[made.output[0]]
+
+        version = scope.versions.get("", 1)
+        return Rewriting(self.onnx, self.path, node, inputs, name, version, scope.tensors.__setitem__, take).output()
 
     def _read(self, tensor: str, node: Any, scope: _Scope) -> Tensor:
         found = scope.tensors.get(tensor)
