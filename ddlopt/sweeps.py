@@ -51,8 +51,8 @@ def bench(
     from ddlopt.analysis.bench.sweep import Sweep
     from ddlopt.analysis.bench.tasks import plan
     from ddlopt.analysis.warm_up import warm_up
-    from ddlopt.solvers.cluster import executor_of
     from ddlopt.solvers.contracts import Limits
+    from ddlopt.solvers.dask_workers import executor_of
 
     if memory is not None and not 0 < memory < math.inf:
         raise typer.BadParameter(f"--memory {memory}: write a positive number of gigabytes")

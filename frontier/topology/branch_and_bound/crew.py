@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import TypeVar
 
-from ddlopt.solvers.cluster import executor_of
+from ddlopt.solvers.dask_workers import executor_of
 
 _Task = TypeVar("_Task")
 _Answer = TypeVar("_Answer")

@@ -8,8 +8,8 @@ import pytest
 import ddlopt
 from ddlopt.analysis.bench import Store, Sweep, plan
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.cluster import executor_of
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.dask_workers import executor_of
 
 pytest.importorskip("distributed", reason="needs Dask: pip install 'ddlopt[cluster]'")
 
