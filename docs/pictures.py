@@ -31,6 +31,7 @@ DRAWN = {
     "gossip/period": "gossip/period-m8-step",
     "gossip/exchange": "gossip/exchange-tiny-plain-t12",
     "gossip/circulant": "gossip/circulant-n16-d4-gap",
+    "cluster/placement": "cluster/placement-pairs-r12",
 }
 """Instances by the page of their problem."""
 

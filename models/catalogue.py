@@ -7,7 +7,7 @@ from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import SolutionError, UnknownNameError
 from ddlopt.models.problem import Family, Problem
 
-FAMILY_NAMES = ("topology", "scheduling", "compression", "codesign", "deployment", "aggregation", "gossip")
+FAMILY_NAMES = ("topology", "scheduling", "compression", "codesign", "deployment", "aggregation", "gossip", "cluster")
 """Names of the families, which are folders."""
 
 

@@ -41,6 +41,7 @@ QUICK = Suite(
         "deployment": Part(("tiny-g2-m2-s1",)),
         "aggregation": Part(("tree-soar-n7-k2", "slots-tiny-n3")),
         "gossip": Part(("cvx-n8-averaging",)),
+        "cluster": Part(("placement-ring-10",)),
     },
 )
 
@@ -125,6 +126,7 @@ DEFAULT = Suite(
             ("cvx-n8-*", "nsfnet-*", "random-n100-*", "torus-n64-*", "geometric-*"),
             ("auto", "fastest-weights:goal=chain", "metropolis", "max-degree", "best-constant", "uniform"),
         ),
+        "cluster": Part(("placement-*",), ("auto", "gang-exchange", "kueue", "slurm-block", "hived-cells")),
     },
 )
 

@@ -365,6 +365,26 @@ def _table(draw: random.Random, seed: int) -> Instance:
     )
 
 
+def _placement(draw: random.Random, seed: int) -> Instance:
+    pods = draw.choice((0, 0, 2))
+    return generate(
+        "cluster",
+        "placement",
+        seed,
+        pods=pods,
+        blocks=draw.randint(1, 2),
+        racks=draw.randint(1, 2),
+        hosts=draw.randint(1, 4),
+        busy=draw.choice((0.0, 0.4)),
+        asked=draw.choice((0.7, 1.0)),
+        largest=draw.randint(1, 5),
+        bound_to_block=draw.choice((0.0, 0.3)),
+        bound_to_rack=draw.choice((0.0, 0.3)),
+        objective=draw.choice(("pairs", "crossings", "max_gangs", "fits")),
+        prices=() if draw.random() < PLAIN else (4, 2, 1)[-(3 if pods else 2) :],
+    )
+
+
 _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "topology": _topology,
     "topology/collective": _collective,
@@ -389,4 +409,5 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "gossip/period": gossip.period,
     "gossip/exchange": gossip.exchange,
     "gossip/circulant": gossip.circulant,
+    "cluster/placement": _placement,
 }

@@ -12,6 +12,7 @@ import hot_cases
 import numpy as np
 import partition_cases
 import pipeline_cases
+import placement_brute_force
 import register_cases
 import sfb_cases
 import table_cases
@@ -258,6 +259,15 @@ def pipeline(seed):
     instance, draw = pipeline_cases.drawn(seed, most=3), random.Random(seed)
     found = list(pipeline_cases.plans(instance))
     return instance, draw.sample(found, min(len(found), 200))
+
+
+def placement(seed):
+    """What rules and short searches find, from several seeds."""
+    try:
+        instance = placement_brute_force.drawn(seed)
+    except InstanceError:
+        return None
+    return instance, list(answers_of(instance, ("kueue", "slurm-block", "hived-cells", "gang-exchange")))
 
 
 def hot(seed):

@@ -41,6 +41,7 @@ from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.cluster.placement.formulations.domain_uses import DomainUses
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
@@ -110,6 +111,7 @@ CASES = {
     "MakespanBound": (MakespanBound, cases.plan),
     "StrategySelection": (StrategySelection, cases.strategies),
     "StagePath": (StagePath, cases.pipeline),
+    "DomainUses": (DomainUses, cases.placement),
     "CirculantGenerators": (CirculantGenerators, cases.circulant),
     "CirculantWeights": (CirculantWeights, cases.circulant),
     "ExchangePath": (ExchangePath, cases.exchange),
@@ -144,7 +146,7 @@ LEAVE_OUT = {
     *("JointStrategyTopology", "OnePiece", "OnePiece symmetric", "SlotPatterns", "DisjunctiveMakespan"),
 }
 """Those that leave out some solutions which are no better than others; the rest keep each one."""
-NOT_ODD = {"CirculantGenerators", "CirculantWeights"}
+NOT_ODD = {"CirculantGenerators", "CirculantWeights", "DomainUses"}
 """Formulations whose instances have no figures that may be odd."""
 RARELY_ODD = {"RateLevels"}
 """Those of which the few instances of the default test may have no solution: trees that merge."""

@@ -92,6 +92,7 @@ FOR_SEVERAL = {
     },
     "deployment": {"exact"},
     "gossip": {"exact"},
+    "cluster": set(),
 }
 """Methods that answer more than one problem of their family, whatever a name in a room stands for."""
 

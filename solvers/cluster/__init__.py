@@ -1,0 +1,1 @@
+"""Methods for the cluster as a whole."""
