@@ -40,6 +40,10 @@ _READERS = {
     "transformer-topology": "models.transformer_config.read_topology",
     "topology-zoo": "zoo.topology_zoo.read_topology_zoo",
     "topology-zoo-gossip": "zoo.zoo_gossip.read_zoo_gossip",
+    "kueue-objects": "places.kueue_objects.read_kueue",
+    "slurm-topology": "places.slurm_topology.read_slurm_topology",
+    "node-list": "places.node_list.read_node_list",
+    "racks": "places.racks.read_racks",
 }
 """Module in this folder and function of every format."""
 
@@ -77,6 +81,9 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``profile``, ``profile-topology``: a job as ``profile_job.py`` measured it.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
         ``topology-zoo-gossip``: the same as a graph whose nodes gossip.
+        ``kueue-objects``: nodes and pod sets of a Kubernetes cluster with Kueue, for gangs in racks and blocks.
+        ``slurm-topology``: Slurm's ``topology.conf`` or ``topology.yaml``; ``node-list``: nodes with their domains;
+        ``racks``: numbers of free hosts by block and rack.
     **options
         What the format's reader takes (:func:`options_of`), and ``cluster``: a cluster's file or bundled name
         (:mod:`ddlopt.instances.clusters`), which gives options of servers and networks.

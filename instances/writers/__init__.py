@@ -70,6 +70,8 @@ _WRITERS = {
     "msccl": Writer("msccl.msccl", ("topology/collective",), "an algorithm of MSCCL, as XML", xml=True),
     "slurm": Writer("slurm.slurm", ("scheduling",), "a script that submits a Slurm job for every run", _BASH),
     "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
+    "node-list": Writer("cluster.hosts.node_list", ("cluster/placement",), "the hosts of each gang, with commas"),
+    "rank-file": Writer("cluster.hosts.rank_file", ("cluster/placement",), "the host of each rank, for Open MPI"),
 }
 
 FORMATS = tuple(_WRITERS)

@@ -1,0 +1,1 @@
+"""Answers of the family as tables and as files for schedulers."""
