@@ -149,9 +149,10 @@ def _chosen(path: Path, objects: list[_Object], kind: str, wanted: str | None, n
 def _labels(topology: _Object) -> list[str]:
     levels = topology.get("spec", "levels")
     labels = [each.get("nodeLabel") if isinstance(each, Mapping) else None for each in levels or []]
-    if not labels or not all(isinstance(label, str) and label for label in labels):
+    known = [label for label in labels if isinstance(label, str) and label]
+    if not known or len(known) < len(labels):
         raise InstanceError(f"{topology.where}: Topology '{topology.name}' needs spec.levels, each with a nodeLabel")
-    return labels
+    return known
 
 
 def _slots(node: _Object, resource: str | None, pod: int) -> list[str]:

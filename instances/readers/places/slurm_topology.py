@@ -185,7 +185,7 @@ def _of_tree(switches: list[_Switch]) -> tuple[list[str], dict[str, list[str]]]:
 def _of_blocks(path: Path, blocks: list[_Switch], sizes: list[int]) -> tuple[list[str], dict[str, list[str]]]:
     """The same of blocks: larger ones are base blocks one after the other."""
     base = sizes[0] if sizes else 1
-    widths = []
+    widths: list[int] = []
     for size in sizes[1:]:
         width, rest = divmod(size, base)
         if rest or width & (width - 1) or width <= (widths[-1] if widths else 1):

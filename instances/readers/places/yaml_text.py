@@ -9,7 +9,7 @@ from ddlopt.instances.readers.text_files import text_of
 from ddlopt.models.errors import InstanceError
 
 
-class _Plain(yaml.BaseLoader):
+class _Plain(yaml.BaseLoader):  # type: ignore[misc]
     """No aliases, which grow without limit, and no key twice, of which one would be lost."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:

@@ -144,7 +144,7 @@ class PlacementInstance(ClusterProblem):
                 if other != parent:
                     raise ValueError(
                         f"level '{self.levels[level]}' does not nest: '{name}' is in {self.levels[level - 1]} "
-                        f"'{other}' (leaves[{first}]) and in '{parent}' (leaves[{place}]); name unlike domains differently"
+                        f"'{other}' (leaves[{first}]) and in '{parent}' (leaves[{place}]); give them other names"
                     )
         hosts: dict[str, str] = {}
         for leaf in self.leaves:
