@@ -283,7 +283,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
-    """JSON schema of a family's instances, or of its solutions; ``"cluster"``: of a cluster's file."""
+    """JSON schema of a family's instances, or of its solutions; ``"cluster-file"``: of a cluster's file."""
     return instances.schema(family_name, solution=solution)
 
 

@@ -316,7 +316,7 @@ def schema(
     solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
     out: Out = None,
 ) -> None:
-    """Print the JSON schema of a family's instances or solutions, or of a `cluster` file."""
+    """Print the JSON schema of a family's instances or solutions, or of a cluster's file (`cluster-file`)."""
     import ddlopt
     from ddlopt.analysis.tables import json_text
 

@@ -8,13 +8,13 @@ from pydantic import Field, TypeAdapter
 
 from ddlopt.models.catalogue import family
 
-CLUSTER = "cluster"
+CLUSTER = "cluster-file"
 """In place of a family: the file of a cluster."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions; ``"cluster"``: of a cluster's file.
+    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions; ``"cluster-file"``: of a cluster's file.
 
     It describes shapes and ranges; what relates fields to each other (a group's members to the number of servers, say)
     is checked on reading.

@@ -13,7 +13,7 @@ def test_generate_takes_a_cluster(capsys):
 
 
 def test_schema_of_clusters(capsys):
-    assert run(["schema", "cluster"]) == 0
+    assert run(["schema", "cluster-file"]) == 0
     assert "servers" in json.loads(capsys.readouterr().out)["properties"]
 
 

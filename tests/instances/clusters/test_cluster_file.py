@@ -51,7 +51,7 @@ def test_bundled_clusters_fit_the_schema_and_say_where_they_are_from(name):
     cluster = load(name)
     assert cluster.name == name
     assert cluster.source
-    jsonschema.validate(cluster.model_dump(mode="json", exclude_none=True), schema("cluster"))
+    jsonschema.validate(cluster.model_dump(mode="json", exclude_none=True), schema("cluster-file"))
 
 
 def test_three_clusters_come_along():
