@@ -14,7 +14,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions; ``"cluster-file"``: of a cluster's file.
+    """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions.
+
+    ``"cluster-file"`` in place of a family: of a cluster's file.
 
     It describes shapes and ranges; what relates fields to each other (a group's members to the number of servers, say)
     is checked on reading.
