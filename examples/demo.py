@@ -60,6 +60,7 @@ OTHERS = (
     ("deployment/stages-n120-k6", "PipeDream's stages, the best ones", ("pipedream", "ideals")),
     ("aggregation/slots-racks-n16", "SwitchML's equal slots, the best ones", ("slot-rule:rule=equal", "slot-prices")),
     ("gossip/abilene-n11-averaging", "Metropolis' weights, the fastest ones", ("metropolis", "fastest-weights")),
+    ("cluster/placement-crossings-r12", "Kueue's best fit, the fewest crossings", ("kueue", "domain-uses")),
 )
 LIMITS_S = {"scheduling/elastic-j20-t20-g16": 5.0}
 """Less time than for the others, where the last hundredth of a percent would take a minute."""

@@ -100,6 +100,14 @@ PICTURED = {
         ),
         "Weights: factor or rate relative to the best found",
     ),
+    "cluster": (
+        ("exact", "gang-exchange", "kueue", "slurm-block", "hived-cells"),
+        (
+            *("placement-blocks-r16", "placement-crossings-pods-r24", "placement-crossings-r12"),
+            *("placement-pairs-r12", "placement-pairs-r32", "placement-powers-r40"),
+        ),
+        "Places of gangs: pairs or crossings relative to the fewest",
+    ),
 }
 """By family: methods, instances and the title of the picture."""
 PARTS = {"codesign": tuple(quoted.PARTS)}
