@@ -56,6 +56,13 @@ def problems() -> dict[str, tuple[str, str]]:
     return found
 
 
+def pages(problem: str) -> list[Path]:
+    """The page of a problem, and those beside it: in the folder of its name, where they are no problem's own."""
+    others = {FOLDER / f"{each}.md" for each in problems()}
+    beside = (page for page in sorted((FOLDER / problem).glob("*.md")) if page not in others and page.stem != "index")
+    return [FOLDER / f"{problem}.md", *beside]
+
+
 # Docstrings as Markdown -------------------------------------------------------------------------------------------
 
 
@@ -344,6 +351,6 @@ def written(page: str, text: str) -> str:
 
 if __name__ == "__main__":
     for each in problems():
-        path = FOLDER / f"{each}.md"
-        path.write_text(written(each, path.read_text(encoding="utf-8")), encoding="utf-8")
-        print(path.relative_to(ROOT))
+        for path in pages(each):
+            path.write_text(written(each, path.read_text(encoding="utf-8")), encoding="utf-8")
+            print(path.relative_to(ROOT))
