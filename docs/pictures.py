@@ -19,6 +19,7 @@ DRAWN = {
     "deployment/plan": "deployment/vgg19-testbed-g6",
     "deployment/partition": "deployment/partition-tiny-n7-k2",
     "deployment/strategies": "deployment/strategies-training-l4",
+    "deployment/microbatches": "deployment/microbatches-unit-p4-n6",
     "deployment/pipeline": "deployment/pipeline-tiny-l4-k4",
     "aggregation/hot": "aggregation/hot-tiny-p12-s1",
     "aggregation/registers": "aggregation/registers-tiny-n8-r3",

@@ -259,6 +259,26 @@ def _pipeline(draw: random.Random, seed: int) -> Instance:
     )
 
 
+def _microbatches(draw: random.Random, seed: int) -> Instance:
+    shape, objective = draw.choice(("around", "v", "dual")), draw.choice(("makespan", "span", "barrier"))
+    return generate(
+        "deployment",
+        "microbatches",
+        seed,
+        stages=draw.randint(1, 3),
+        micro_batches=draw.choice((2, 4)) if shape == "dual" else draw.randint(1, 4),
+        memory=draw.choice((1.0, 1.5, 2.0, 5.0)),
+        objective=objective,
+        chunks=1 if shape == "dual" else draw.randint(1, 2),
+        shape=shape,
+        fused=draw.random() < 0.3,
+        freed=draw.choice((0.0, 0.5, 1.0)),
+        transfer_s=draw.choice((0.0, 0.0, 0.5)),
+        uneven=draw.choice((0.0, 0.5)),
+        optimizer_s=draw.choice((None, 0.0, 2.0)),
+    )
+
+
 def _hot(draw: random.Random, seed: int) -> Instance:
     jobs = []
     for number in range(draw.randint(1, 2)):
@@ -398,6 +418,7 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "deployment/partition": _partition,
     "deployment/strategies": _strategies,
     "deployment/pipeline": _pipeline,
+    "deployment/microbatches": _microbatches,
     "aggregation/hot": _hot,
     "aggregation/registers": _registers,
     "aggregation/tree": _tree,

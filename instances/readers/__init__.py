@@ -15,6 +15,7 @@ from ddlopt.models.errors import DdloptError, OptionError, UnknownNameError
 
 _READERS = {
     "flexnet": "graphs.flexnet.read_flexnet",
+    "microbatches": "microbatches.read_microbatches",
     "miplib": "miplib.read_miplib",
     "philly": "traces.philly.read_philly",
     "openb": "traces.openb.read_openb",
@@ -71,6 +72,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         Alibaba's GPU trace of 2023. ``gavel``: a trace of Gavel. ``jobs-csv``: our own CSV with a row for each job.
         ``espresso``: the gradients of a model as Espresso's authors publish them.
         ``dnn-partitioning``: graphs of msr-fiddle/dnn-partitioning. ``pipedream``: a profile of PipeDream.
+        ``microbatches``: a pipeline of a collection whose micro-batches are to be ordered.
         ``piper``: a network with options by tensor-parallel degree, as Piper reads it.
         ``iopddl``: strategies of operators, as in the ASPLOS/EuroSys 2025 contest. ``libffm``: a click log.
         ``ina-routing``: a network with jobs whose gradients switches add up, in the layout of INARouting.

@@ -1,6 +1,8 @@
-"""Where operators run: deployment (TAG), partition, strategies within operators, pipelines of large models."""
+"""Where operators run: deployment (TAG), partition, strategies within operators, pipelines of large models, orders."""
 
 from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
+from ddlopt.models.deployment.microbatches.instance import Chunk, ChunkEdge, MicroBatchInstance
+from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.deployment.pipeline.instance import (
     LayerOption,
@@ -27,6 +29,8 @@ __all__ = [
     "FAMILY",
     "PROBLEMS",
     "TAG_ALL_REDUCE",
+    "Chunk",
+    "ChunkEdge",
     "CollectiveCost",
     "Deployment",
     "DeploymentAnswer",
@@ -36,6 +40,8 @@ __all__ = [
     "GroupPlan",
     "LayerOption",
     "Menu",
+    "MicroBatchInstance",
+    "MicroBatchOrder",
     "Operator",
     "Partition",
     "PartitionInstance",
@@ -56,11 +62,12 @@ PROBLEMS = records(
     "ddlopt.models.deployment.partition.problem",
     "ddlopt.models.deployment.strategies.problem",
     "ddlopt.models.deployment.pipeline.problem",
+    "ddlopt.models.deployment.microbatches.problem",
 )
 FAMILY = Family.of_several(
     "deployment",
     "where operators run: deployment on unlike devices, partition into stages, strategies within operators, "
-    "pipelines of large models",
+    "pipelines of large models, orders of micro-batches",
     DeploymentProblem,
     DeploymentAnswer,
     PROBLEMS,

@@ -1,4 +1,4 @@
-"""The problems of the family: four kinds of instances and answers, told apart by their field ``problem``."""
+"""The problems of the family: five kinds of instances and answers, told apart by their field ``problem``."""
 
 from typing import Any, ClassVar, Literal
 

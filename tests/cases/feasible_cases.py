@@ -9,6 +9,7 @@ import random
 from contextlib import suppress
 
 import hot_cases
+import microbatch_cases
 import numpy as np
 import partition_cases
 import pipeline_cases
@@ -44,6 +45,7 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.compression import CompressionPlan, ForwardPlan
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline
 from ddlopt.models.deployment import Partition
+from ddlopt.models.deployment.microbatches.evaluate import evaluate_order
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment
 from ddlopt.models.errors import InstanceError, NotApplicableError
 from ddlopt.models.gossip.circulant.instance import CirculantGraph
@@ -268,6 +270,18 @@ def placement(seed):
     except InstanceError:
         return None
     return instance, list(answers_of(instance, ("kueue", "slurm-block", "hived-cells", "gang-exchange")))
+
+
+def microbatches(seed, span=False):
+    """Orders of a small pipeline, in which micro-batches have the passes of each kind in their order."""
+    instance = microbatch_cases.drawn(seed, zeros=False)
+    if span:
+        edges = [edge.model_copy(update={"forward_s": 0.0, "backward_s": 0.0}) for edge in instance.edges]
+        instance = instance.changed(objective="span", edges=edges)
+        if len(instance.chains) > 1:
+            return microbatches(seed + 1, span)
+    found = [each for each in microbatch_cases.orders(instance) if evaluate_order(instance, each, exact=True).feasible]
+    return instance, random.Random(seed).sample(found, min(len(found), 40))
 
 
 def hot(seed):

@@ -49,6 +49,7 @@ from ddlopt.models.compression.forward.formulations.forward_sides import Forward
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
+from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
 from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
@@ -110,6 +111,8 @@ CASES = {
     "DisjunctiveMakespan of every plan": (partial(DisjunctiveMakespan, every_plan=True), cases.plan),
     "MakespanBound": (MakespanBound, cases.plan),
     "StrategySelection": (StrategySelection, cases.strategies),
+    "CountedStarts": (CountedStarts, cases.microbatches),
+    "CountedStarts of spans": (CountedStarts, partial(cases.microbatches, span=True)),
     "StagePath": (StagePath, cases.pipeline),
     "DomainUses": (DomainUses, cases.placement),
     "CirculantGenerators": (CirculantGenerators, cases.circulant),

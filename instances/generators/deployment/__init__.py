@@ -9,6 +9,7 @@ _KINDS = {
     "network": "deployment.network.network",
     "random": "deployment.random.random_plan",
     "layered": "deployment.partition.layered",
+    "microbatches": "deployment.microbatches.pipeline",
     "pipeline": "deployment.pipeline.blocks",
     "strategies": "deployment.strategies.training",
     "strategies-tree": "deployment.strategies.tree",
@@ -26,8 +27,8 @@ def generate(kind: str, seed: int = 0, **options: Any) -> DeploymentProblem:
     ----------
     kind : str
         One of :data:`KINDS`. ``network``, ``random``: where operators of a training step run; ``network`` takes a
-        neural network's shapes. ``layered``: layers over accelerators and processors. ``pipeline``: blocks of a
-        large model.
+        neural network's shapes. ``layered``: layers over accelerators and processors. ``microbatches``: passes
+        of micro-batches in a pipeline. ``pipeline``: blocks of a large model.
         ``strategies…``: strategies of operators, for a training graph or a tree.
     seed : int
     **options

@@ -1,0 +1,31 @@
+"""The methods for the problem ``microbatches``."""
+
+from importlib import import_module
+
+from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.solvers.contracts import Method
+from ddlopt.solvers.makers import entries
+
+ROOM = "deployment/microbatches"
+
+
+def best(instance: MicroBatchInstance, solver: str) -> Method:
+    """Questions whether an order takes at most so long, between list scheduling and bounds."""
+    module = import_module("ddlopt.solvers.deployment.microbatches.questions")
+    found: Method = module.OrderQuestions()
+    return found
+
+
+ENTRIES = entries(
+    ROOM,
+    ("order-questions", "exact", "questions whether an order takes at most so long, between list scheduling and bounds", "questions:OrderQuestions"),
+    ("counted-starts", "exact", "starts of passes by tick, with micro-batches counted", "models:formulations.counted_starts:CountedStarts"),
+    ("list-scheduling", "heuristic", "greedy list scheduling with several rules", "list_scheduling:ListScheduling"),
+    ("order-search", "heuristic", "our search over rules of list scheduling", "search:OrderSearch"),
+    ("gpipe", "heuristic", "all F, then all B", "handcrafted:GPipe"),
+    ("1f1b", "heuristic", "1F1B", "handcrafted:OneFOneB"),
+    ("interleaved-1f1b", "heuristic", "1F1B with several chunks a device, as in Megatron-LM", "handcrafted:Interleaved"),
+    ("zb-h1", "heuristic", "ZB-H1: W fills holes, in the memory of 1F1B", "handcrafted:ZeroBubble"),
+    ("zb-h2", "heuristic", "ZB-H2: no bubbles with unit times, in twice the memory", "handcrafted:ZeroBubble", {"doubled": True}),
+    ("dualpipe", "heuristic", "DualPipe: two chains in opposite directions", "handcrafted:DualPipe"),
+)  # fmt: skip

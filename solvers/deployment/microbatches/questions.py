@@ -1,0 +1,207 @@
+"""The best order, by asking whether there is one within a number of ticks, and a search between the questions."""
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import pyomo.environ as pyo
+
+from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
+from ddlopt.models.deployment.microbatches.evaluate import evaluate_order
+from ddlopt.models.deployment.microbatches.formulations.counted_starts import MOST_COLUMNS, CountedStarts, read_order
+from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.models.deployment.microbatches.simple_order import simple_words
+from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
+from ddlopt.models.deployment.microbatches.ticks import Ticks, exact_ticks, near_ticks, order_of, words_of
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.building import TimeUpError, building
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
+from ddlopt.solvers.deployment.microbatches.search import OrderSearch
+from ddlopt.solvers.deployment.microbatches.timing import value
+from ddlopt.solvers.heuristic import Asked, CertifiedMethod, Clock
+
+_MANY_DEVICES = 5
+"""From so many on one device is asked about first: the question is as many times smaller."""
+
+
+class Known:
+    """The best order so far with its objective in exact ticks, and the ticks below which there is none."""
+
+    def __init__(self, instance: MicroBatchInstance, clock: Clock) -> None:
+        self.ticks, self.clock = exact_ticks(instance), clock
+        self.order: MicroBatchOrder | None = None
+        self.ticked: Fraction | None = None
+        self.low = Fraction(ticks_bound(self.ticks))
+
+    def take(self, order: MicroBatchOrder) -> bool:
+        """Keep an order if it is better than what is known."""
+        checked = evaluate_order(self.ticks.instance, order, exact=True)
+        if not checked.feasible:
+            return False
+        found = value(self.ticks, words_of(self.ticks, order))
+        if found is None or (self.ticked is not None and found >= self.ticked):
+            return False
+        self.order, self.ticked = order, found
+        self.clock.report(self.seconds(found), self.seconds(self.low), order)
+        return True
+
+    def refute(self, low: Fraction) -> None:
+        """Note that no order takes less."""
+        if low > self.low:
+            self.low = low
+            if self.ticked is not None:
+                self.clock.report(self.seconds(self.ticked), self.seconds(low))
+
+    def seconds(self, ticks: Fraction) -> float:
+        """An objective."""
+        return float(self.ticks.seconds(ticks))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap that was asked for is reached."""
+        if self.ticked is None:
+            return False
+        best, low = self.ticks.seconds(self.ticked), self.ticks.seconds(self.low)
+        return best - low <= Fraction(self.clock.gap) * best
+
+
+@dataclass(frozen=True)
+class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
+    """The optimum, by questions whether an order takes at most so many ticks.
+
+    1. List scheduling and a search over its rules, and the combinatorial bound. Most instances are proven by these.
+    2. On pipelines of five devices or more, the same questions as below about the first device alone, where passes of
+       the others only take their time: what no order does there none does with all.
+    3. Otherwise bisection between the two, with :class:`CountedStarts` for a fixed number of ticks: integer programs
+       without an objective, which answer with an order or refute that there is one. A span that may be a fraction of
+       a tick (transfers, devices that are not in line) is the mean over a cycle of at most p devices: whole ticks come
+       first, and then ticks of which these means are multiples.
+    4. Times without a small unit in common are rounded down to multiples of a coarser one for these questions: what
+       they refute holds for longer times as well, and orders that they find are looked at with the true times.
+
+    Parameters
+    ----------
+    most_columns : int
+        Of a program; larger ones are not asked.
+    """
+
+    most_columns: int = MOST_COLUMNS
+
+    name: ClassVar[str] = "order-questions"
+    covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
+    proves_infeasible: ClassVar[bool] = True
+
+    def find(self, instance: MicroBatchInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """The optimum, or what the time suffices for.
+
+        Raises
+        ------
+        InfeasibleError
+            If a device cannot hold one micro-batch.
+        """
+        require_room(instance)
+        known = Known(instance, clock)
+        known.take(order_of(known.ticks, simple_words(known.ticks)))
+        words, _ = best_list(known.ticks, clock)
+        if words is not None:
+            known.take(order_of(known.ticks, words))
+        if not known.closed:
+            part = None if limits.time_s is None else clock.elapsed_s + clock.left_s / 4
+            late = Asked(lambda: clock.expired or (part is not None and clock.elapsed_s > part))
+            with suppress(NoSolutionError):
+                known.take(OrderSearch().answer(instance, seed, late, start)[0])
+        asked = 0
+        for ticks, parts in self._scales(instance):
+            if known.closed or clock.expired:
+                break
+            asked += self._alone(known, ticks, parts, limits, seed)
+            asked += self._bisect(known, ticks, parts, limits, seed)
+        bound = known.seconds(known.low) * (1 - ROUNDING)
+        return MethodOutput(known.order, {"questions": float(asked)}, bound)
+
+    def _scales(self, instance: MicroBatchInstance) -> Iterator[tuple[Ticks, int]]:
+        """Ticks to ask in, and of how many of them the objective is a fraction that questions tell nothing about."""
+        exact = exact_ticks(instance)
+        parts = 1
+        if instance.objective == "span" and not instance.in_line:
+            parts = math.lcm(*range(1, instance.devices + 1))
+        near = near_ticks(instance)
+        for ticks in (exact, near):
+            if len(ticks.kinds) * max(ticks.work) <= self.most_columns:
+                yield ticks, min(parts, instance.devices)
+                if parts > 1 and len(ticks.kinds) * max(ticks.work) * parts <= self.most_columns:
+                    yield Ticks(instance, ticks.unit_s / parts), 1
+                return
+
+    def _alone(self, known: Known, ticks: Ticks, parts: int, limits: Limits, seed: int) -> int:
+        """Raise the bound by questions about one device, with the others as delays; how many there were.
+
+        Of one chain the first device has the longest round, and its memory is what keeps it waiting.
+        """
+        if len(ticks.instance.chains) > 1 or ticks.instance.devices < _MANY_DEVICES:
+            return 0
+        first = ticks.device[ticks.instance.chains[0][0]]
+        alone, scale, asked = replace(ticks, kept=(first,)), ticks.unit_s / known.ticks.unit_s, 0
+        while known.ticked is not None and not (known.closed or known.clock.expired):
+            within = math.ceil(known.low / scale)
+            asked += 1
+            if (
+                within >= known.ticked / scale * Fraction(1 - BOUND_MARGIN)
+                or ask(alone, within, known.clock, limits, seed) is not False
+            ):
+                break
+            known.refute((within + Fraction(1, parts)) * scale)
+        return asked
+
+    def _bisect(self, known: Known, ticks: Ticks, parts: int, limits: Limits, seed: int) -> int:
+        """Ask until the gap is closed or the time is up; how many questions there were."""
+        scale = ticks.unit_s / known.ticks.unit_s
+        # Rounded ticks are a little short, and what takes one more of them is no better.
+        slack = Fraction(1) if ticks.exact else Fraction(1 - BOUND_MARGIN)
+        asked = 0
+        unknown = False
+        while known.ticked is not None and not (known.closed or known.clock.expired or unknown):
+            # Whole numbers of ticks that are not refuted, and less than what is known.
+            low = math.ceil(known.low / scale)
+            high = math.ceil(known.ticked / scale * slack) - 1
+            if low > high:
+                break
+            within = high if asked == 0 and high - low < 3 else (low + high) // 2
+            asked += 1
+            found = ask(ticks, within, known.clock, limits, seed)
+            if found is False:
+                # More than so many ticks, so at least the next whole number, or the next mean over a cycle.
+                known.refute((within + Fraction(1, parts)) * scale)
+                if parts > 1 and within == high:
+                    break
+            elif found is None or not known.take(found):
+                unknown = True
+        return asked
+
+
+def ask(ticks: Ticks, within: int, clock: Clock, limits: Limits, seed: int) -> "MicroBatchOrder | bool | None":
+    """An order that takes at most so many ticks; False if there is none; None if time is up before it is known."""
+    model = pyo.ConcreteModel()
+    model.order = pyo.Block()
+    left = None if limits.time_s is None else max(clock.left_s, 1e-3)
+    try:
+        with building(left):
+            CountedStarts(within=within).fill(model.order, ticks)
+    except InfeasibleError:
+        return False
+    except (TimeUpError, SolverError):
+        return None
+    model.objective = pyo.Objective(expr=0.0 * model.order.length)
+    left = None if limits.time_s is None else max(clock.left_s, 1e-3)
+    with clock.lending_ctrl_c():
+        outcome = Highs().solve(model, replace(limits, time_s=left, gap=0.5), seed)
+    if outcome.status is Status.INFEASIBLE:
+        return False
+    return read_order(model.order, ticks) if outcome.objective is not None else None

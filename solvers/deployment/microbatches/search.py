@@ -1,0 +1,108 @@
+"""A search of ours: rules of list scheduling, drawn and changed a little at a time."""
+
+import random
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ddlopt.models.deployment.microbatches.bounds import ticks_bound
+from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.models.deployment.microbatches.ticks import Ticks, exact_ticks, order_of
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.deployment.microbatches.list_scheduling import Rule, rules, schedule
+from ddlopt.solvers.deployment.microbatches.timing import value
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+Words = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class OrderSearch(Heuristic, uses=("seed",)):
+    """Iterated search over rules of list scheduling.
+
+    1. All plain rules; the best one is the first incumbent.
+    2. Again and again a rule near the incumbent's: one or two chunks may be further ahead or less, or another patience
+       or priority. It is taken if its order is no worse. After ``patience`` rules without a better order the search
+       goes on from a drawn one of the plain rules.
+
+    It ends where an order meets the combinatorial bound.
+
+    Parameters
+    ----------
+    tries : int
+        How many rules.
+    patience : int
+    """
+
+    tries: int = 400
+    patience: int = 60
+
+    name: ClassVar[str] = "order-search"
+    covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
+
+    def answer(self, instance: MicroBatchInstance, seed: int, clock: Clock, start: Any) -> Any:
+        """The order.
+
+        Raises
+        ------
+        NoSolutionError
+            If no rule finds one.
+        """
+        ticks, draw = exact_ticks(instance), random.Random(seed)
+        plain = rules(ticks)
+        best: Words | None = None
+        least: Fraction | None = None
+        known: dict[Rule, Fraction] = {}
+        seen: dict[Rule, Fraction | None] = {}
+        low, now, stale = ticks_bound(ticks), plain[0], 0
+        for number in range(len(plain) + self.tries):
+            if least is not None and (least <= low):
+                break
+            if clock.expired and best is not None:
+                break
+            rule = plain[number] if number < len(plain) else _near(now, ticks, draw)
+            if rule in seen:
+                continue
+            words, found = _run(ticks, rule)
+            seen[rule] = found
+            stale += 1
+            if found is None:
+                continue
+            known[rule] = found
+            if least is None or found < least:
+                best, least, now, stale = words, found, rule, 0
+                clock.report(float(ticks.seconds(found)))
+            elif number >= len(plain) and found <= known[now]:
+                now = rule
+            if stale > self.patience and number >= len(plain):
+                now, stale = draw.choice([each for each in plain if each in known]), 0
+        if best is None:
+            raise NoSolutionError("no rule finds an order that fits into the memory")
+        return order_of(ticks, best), {"rules": float(len(seen))}
+
+
+def _run(ticks: Ticks, rule: Rule) -> tuple[Words | None, Fraction | None]:
+    found = schedule(ticks, rule)
+    if found is None:
+        return None, None
+    words = tuple(map(tuple, found))
+    return words, value(ticks, words)
+
+
+def _near(rule: Rule, ticks: Ticks, draw: random.Random) -> Rule:
+    """A rule that differs a little."""
+    what = draw.random()
+    if what < 0.1:
+        return replace(rule, patience=draw.choice((0, 25, 50, 75, 100, 150)))
+    if what < 0.2:
+        return replace(rule, forward_first=not rule.forward_first)
+    if what < 0.25:
+        return replace(rule, late_first=not rule.late_first)
+    n, ahead = ticks.instance.micro_batches, list(rule.ahead)
+    longest = max(len(chain) for chain in ticks.instance.chains)
+    for _ in range(draw.choice((1, 1, 2))):
+        chunk = draw.randrange(len(ahead))
+        # Beyond twice the chain more is no more.
+        now = min(ahead[chunk], 2 * longest, n)
+        ahead[chunk] = min(n, max(1, now + draw.choice((-2, -1, 1, 2))))
+    return replace(rule, ahead=tuple(ahead))

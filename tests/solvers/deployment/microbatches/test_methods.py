@@ -1,0 +1,184 @@
+"""Methods for orders of micro-batches against all orders, against each other, and against the papers' figures."""
+
+import pytest
+from microbatch_cases import best_of_all, drawn
+from shared_data import shared_data
+from volume import seeds
+
+import ddlopt
+from ddlopt.instances.generators.deployment import generate
+from ddlopt.instances.readers import convert
+from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
+from ddlopt.models.reading import parsed, read_text
+from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.microbatches.questions import OrderQuestions
+
+EXACT = Limits(gap=0.0)
+
+
+@pytest.mark.parametrize("seed", seeds(14, 200))
+def test_the_optimum_of_small_ones(seed):
+    instance = drawn(seed)
+    best = float(best_of_all(instance))
+    found = OrderQuestions().solve(instance, Limits(time_s=60))
+    assert found.checked
+    assert found.bound <= best <= found.objective
+    # Passes without any time are placed by the program in an order that may not fit.
+    if all(c.forward_s and c.backward_s and c.weights_s != 0 for c in instance.chunks):
+        assert found.objective == pytest.approx(best, rel=1e-9)
+        assert found.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", seeds(6, 80))
+def test_the_program_has_the_same_optimum(seed):
+    instance = drawn(seed, zeros=False)
+    if CountedStarts().refuses(instance) is not None:
+        pytest.skip("a span that may be a fraction of a tick")
+    found = method("counted-starts", "deployment").solve(instance, Limits(gap=1e-9))
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(float(best_of_all(instance)), rel=1e-6)
+
+
+def orders(name, **options):
+    return method(name, "deployment").solve(generate("microbatches", 0, **options), Limits()).solution.orders
+
+
+def test_orders_by_hand():
+    small = {"stages": 2, "micro_batches": 3, "memory": 3.0}
+    assert orders("1f1b", **small)[0] == ("0F0", "0F1", "0I0", "0W0", "0F2", "0I1", "0W1", "0I2", "0W2")
+    assert orders("gpipe", **small)[1] == ("1F0", "1F1", "1F2", "1I0", "1W0", "1I1", "1W1", "1I2", "1W2")
+    assert orders("zb-h1", **small)[1] == ("1F0", "1I0", "1F1", "1I1", "1W0", "1F2", "1I2", "1W1", "1W2")
+    assert orders("zb-h2", **small)[0] == ("0F0", "0F1", "0F2", "0I0", "0W0", "0I1", "0W1", "0I2", "0W2")
+    around = orders("interleaved-1f1b", stages=2, micro_batches=2, chunks=2, fused=True)
+    assert around[0] == ("0F0", "0F1", "2F0", "2F1", "2B0", "2B1", "0B0", "0B1")
+    assert around[1] == ("1F0", "1F1", "3F0", "3B0", "3F1", "3B1", "1B0", "1B1")
+
+
+VALUES = [
+    ("1f1b", {"stages": 4, "micro_batches": 6, "fused": True}, 3 * (6 + 4 - 1)),
+    ("gpipe", {"stages": 4, "micro_batches": 6, "memory": 6.0}, 3 * 6 + 2 * 3),
+    ("zb-h1", {"stages": 4, "micro_batches": 6}, 3 * 6 + 4 - 1),
+    ("zb-h2", {"stages": 4, "micro_batches": 8, "memory": 7.0}, 3 * 8),
+    ("interleaved-1f1b", {"stages": 2, "micro_batches": 4, "chunks": 2, "memory": 5.0}, 26),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "value"), VALUES)
+def test_spans_of_the_papers(name, options, value):
+    """GPipe's with W right behind B; the bubble of 1F1B is (p - 1) (F + B + W) with W within B."""
+    instance = generate("microbatches", 0, objective="span", **options)
+    assert method(name, "deployment").solve(instance, Limits()).objective == value
+
+
+def test_dualpipe_runs_and_fills():
+    """With B and W as long as F each device works 6 n; what it loses is a ramp that does not grow with n."""
+    losses = []
+    for n in (16, 32):
+        instance = generate("microbatches", 0, stages=4, shape="dual", micro_batches=n, memory=5.0, objective="span")
+        found = method("dualpipe", "deployment").solve(instance, Limits())
+        assert found.checked
+        assert found.details["largest_memory_bytes"] <= 5
+        losses.append(found.objective - 3 * n)
+    assert losses[0] == losses[1] > 0
+
+
+REFUSALS = [
+    ("1f1b", {"chunks": 2}, "one chunk a device"),
+    ("1f1b", {"shape": "dual"}, "one chain"),
+    ("zb-h1", {"fused": True}, "W as passes of their own"),
+    ("interleaved-1f1b", {"chunks": 2, "shape": "v"}, "go around"),
+    ("interleaved-1f1b", {"chunks": 2, "micro_batches": 6}, "a multiple of 4"),
+    ("dualpipe", {}, "two chains in opposite directions"),
+    ("dualpipe", {"stages": 3, "shape": "dual"}, "an even number of devices"),
+    ("dualpipe", {"shape": "dual", "micro_batches": 6}, "4 micro-batches or more in each direction"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "words"), REFUSALS)
+def test_what_papers_do_not_cover_is_refused(name, options, words):
+    assert words in method(name, "deployment").refuses(generate("microbatches", 0, **options))
+
+
+def test_orders_that_do_not_fit_are_no_answers():
+    instance = generate("microbatches", 0, stages=4, micro_batches=6, memory=3.0)
+    found = method("1f1b", "deployment").solve(instance, Limits())
+    assert found.solution is None
+    assert "device 0 needs 4 bytes and has 3" in found.message
+    assert method("1f1b:capped=true", "deployment").solve(instance, Limits()).checked
+
+
+@pytest.mark.parametrize("seed", seeds(8, 60))
+def test_lists_always_end(seed):
+    """Also where chunks that share devices could take each other's last memory."""
+    instance = drawn(seed)
+    found = method("list-scheduling", "deployment").solve(instance, Limits())
+    assert found.checked
+
+
+def test_lists_of_chunks_that_could_stop_each_other():
+    for shape in ("around", "v", "dual"):
+        for memory in (2.0, 2.5, 3.0):
+            chunks = 1 if shape == "dual" else 2
+            instance = generate(
+                "microbatches",
+                0,
+                stages=3,
+                micro_batches=6,
+                shape=shape,
+                chunks=chunks,
+                memory=memory,
+                objective="span",
+            )
+            assert method("list-scheduling:plain=true", "deployment").solve(instance, Limits()).checked
+
+
+def test_times_without_a_small_unit():
+    """Tenths have no unit in common as binary numbers; twelve digits have, and the optimum is ten times smaller."""
+    whole = generate("microbatches", 0, stages=3, micro_batches=4, memory=2.0, objective="span")
+    tenths = generate(
+        "microbatches", 0, stages=3, micro_batches=4, memory=2.0, objective="span",
+        forward_s=0.1, backward_s=0.1, weights_s=0.1,
+    )  # fmt: skip
+    mixed = generate("microbatches", 0, stages=3, micro_batches=4, memory=2.0, forward_s=0.3, backward_s=0.7)
+    one, other, third = (ddlopt.solve(each, time_limit=60) for each in (whole, tenths, mixed))
+    assert (one.status, other.status, third.status) == ("optimal", "optimal", "optimal")
+    assert other.objective == pytest.approx(one.objective / 10, rel=1e-9)
+
+
+def test_less_than_one_micro_batch():
+    instance = generate("microbatches", 0, stages=2, chunks=2).changed(memory_bytes=(1.0, 4.0))
+    found = ddlopt.solve(instance)
+    assert found.status is Status.INFEASIBLE
+    assert "memory_bytes[0] is 1, less than the 2 bytes" in found.message
+
+
+def test_time_that_is_up_leaves_a_bound():
+    instance = generate("microbatches", 0, stages=4, micro_batches=8, memory=2.5, objective="span")
+    found = OrderQuestions().solve(instance, Limits(time_s=1e-9))
+    assert found.checked
+    assert found.bound < found.objective
+
+
+@pytest.mark.slow
+def test_public_values():
+    """Every value of a public collection, proven, and that of one that has none."""
+    path = shared_data("microbatches/instances.json")
+    for row in parsed(read_text(path))["instances"]:
+        instance = convert(path, "microbatches", instance=row["name"])
+        found = ddlopt.solve(instance)
+        if row["value"] is None:
+            assert found.status is Status.INFEASIBLE, row["name"]
+            continue
+        assert found.status is Status.OPTIMAL, row["name"]
+        assert found.objective == pytest.approx(row["value"], rel=1e-9), row["name"]
+        for name, known in row["handcrafted"].items():
+            name = name.replace("_", "-").replace("1f1b-capped", "1f1b:capped=true")
+            if known["fits"] and name in ("gpipe", "1f1b", "1f1b:capped=true", "zb-h1", "interleaved-1f1b"):
+                solved = method(name, "deployment").solve(instance, Limits())
+                assert solved.objective == pytest.approx(eval_fraction(known["value"])), (row["name"], name)
+
+
+def eval_fraction(text):
+    whole, _, below = text.partition("/")
+    return int(whole) / int(below or 1)
