@@ -12,7 +12,19 @@ _KERNELS = {
         "ddlopt.models.topology.symmetry.canonical_kernel",
     ),
 }
+_HOMES = {
+    "topology": "topology",
+    "scheduling": "scheduling",
+    "compression/timeline": "compression.timeline",
+    "compression/levels": "compression.timeline",
+    "deployment/plan": "deployment.plan",
+    "deployment/partition": "deployment.partition",
+    "aggregation/graph": "aggregation.graph",
+    "aggregation/registers": "aggregation.registers",
+    "gossip/matchings": "gossip.matchings",
+}
+"""Problems, and the rooms whose ``methods`` have their links."""
 LINKS = tuple(
-    Link(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.methods:link"), kernels=_KERNELS.get(path, ()))
-    for path in ("topology", "scheduling", "deployment/plan", "deployment/partition")
+    Link(path, later(f"ddlopt.frontier.{home}.methods:link"), kernels=_KERNELS.get(path, ()))
+    for path, home in _HOMES.items()
 )

@@ -48,4 +48,24 @@ ENTRIES = (
         ("latency-tree", "exact", "latency by branch and bound over all sets and their order", "latency_tree:LatencyTree"),
         storey="frontier",
     ),
+    *entries(
+        "compression",
+        ("priced-choices", "heuristic", "our search at prices of both lanes and of the error", "timeline.priced_choices.priced_choices:PricedChoices"),
+        storey="frontier",
+    ),
+    *entries(
+        "aggregation/graph",
+        ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
+        storey="frontier",
+    ),
+    *entries(
+        "aggregation/registers",
+        ("register-tree", "exact", "enumeration from the floor up, after an annealing; or of the floor alone", "enumeration:RegisterTree"),
+        storey="frontier",
+    ),
+    *entries(
+        "gossip/matchings",
+        ("matchings-branch-and-bound", "exact", "branch and bound, complete where matchings are given or edges take equally long", "branch_and_bound:MatchingsBranchAndBound"),
+        storey="frontier",
+    ),
 )  # fmt: skip

@@ -3,7 +3,8 @@
 from ddlopt.models.problem import later
 from ddlopt.solvers.provers import Prover
 
-PROVERS = tuple(
-    Prover(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.prove:prove"))
-    for path in ("topology", "scheduling", "codesign", "deployment/plan", "deployment/partition")
+_PATHS = (
+    *("topology", "scheduling", "codesign", "deployment/plan", "deployment/partition"),
+    *("aggregation/registers", "gossip/matchings"),
 )
+PROVERS = tuple(Prover(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.prove:prove")) for path in _PATHS)

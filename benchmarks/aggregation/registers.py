@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.harness import Benchmark, Option, solved
+from ddlopt.frontier.aggregation.registers.enumeration import RegisterTree
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.readers.libffm import read_libffm
 from ddlopt.models.aggregation.registers.batches import merged
@@ -29,7 +30,6 @@ from ddlopt.solvers.aggregation.registers.dealing import (
     HeatRoundRobin,
     RandomArrays,
 )
-from ddlopt.solvers.aggregation.registers.enumeration import RegisterTree
 from ddlopt.solvers.aggregation.registers.methods import milp
 from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch

@@ -8,6 +8,8 @@ from ddlopt.models.compression.forward.instance import ForwardInstance
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.sfb.instance import SfbInstance
 from ddlopt.models.compression.timeline.instance import CompressionInstance
+from ddlopt.models.problem import path_of
+from ddlopt.solvers import chain
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.exact import Exact
@@ -31,8 +33,8 @@ class Best(ByInstance):
     the same under budgets                    ``parametric-cut`` ``milp``
     timelines with lanes                      ``lane-search``    ``lane-timeline``
     timelines with fusion                     ``label-setting``  ``overlap-timeline``
-    other timelines, levels; no error counts  ``priced-choices`` ``label-setting``
-    where it has a budget or is the goal      ``label-setting``  ``overlap-timeline``
+    other timelines, levels                   ``label-setting``  ``overlap-timeline``
+    links of the chain for these              ``priced-choices`` ``label-setting``
     what the next forward pass waits for      ``forward-search`` ``forward-order``
     the same with many parts                  ``forward-search`` ``forward-sides``
     ========================================= ================== ====================
@@ -62,17 +64,18 @@ class Best(ByInstance):
     def _timeline(self, instance: CompressionInstance | LevelInstance) -> Method:
         from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
         from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
-        from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices
 
         if isinstance(instance, CompressionInstance) and instance.lanes:
             return self._along_lanes()
         model = Exact("overlap-timeline", FAMILY, OverlapTimeline(), backend(self.solver))
         if isinstance(instance, CompressionInstance) and instance.fusion:
             return self._opened(LabelSetting(), model)
-        errors_count = instance.goal == "error" or instance.error_budget is not None
-        if errors_count:
-            return self._opened(LabelSetting(most_parts=_PARTS), model)
-        return self._opened(PricedChoices(), LabelSetting())
+        return chain.exact(path_of(instance), instance, self.solver, lambda *_: self._labelled(model))
+
+    def _labelled(self, model: Method) -> Method:
+        from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
+
+        return self._opened(LabelSetting(most_parts=_PARTS), model)
 
     def _forward(self, instance: ForwardInstance) -> Method:
         from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder

@@ -26,7 +26,6 @@ ENTRIES = entries(
     ("overlap-timeline", "exact", "options on the timeline, without big-M", "models:timeline.formulations.overlap_timeline:OverlapTimeline"),
     ("label-setting", "exact", "Pareto labels along the timeline, by dynamic programming", "timeline.label_setting.label_setting:LabelSetting"),
     ("lane-timeline", "exact", "options on several lanes: links, processors, wire", "models:timeline.formulations.lane_timeline:LaneTimeline"),
-    ("priced-choices", "heuristic", "our search at prices of both lanes and of the error", "timeline.priced_choices.priced_choices:PricedChoices"),
     ("lane-search", "heuristic", "our search on several lanes: prices, then single changes", "timeline.lane_search:LaneSearch"),
     ("espresso", "heuristic", "Espresso's greedy with its sizes, or with any option for any size", "timeline.espresso:Espresso"),
     ("secopa", "heuristic", "HiPress's SeCoPa: each gradient for itself", "timeline.secopa:Secopa"),

@@ -12,6 +12,7 @@ from ddlopt.analysis.bench.store import Store
 from ddlopt.analysis.bench.tasks import plan
 from ddlopt.analysis.warm_up import kernel_modules
 from ddlopt.completion import methods as completed
+from ddlopt.frontier.aggregation.registers.enumeration import RegisterTree
 from ddlopt.instances.library import records
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
@@ -20,7 +21,6 @@ from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.aggregation.registers.dealing import HeatRoundRobin
-from ddlopt.solvers.aggregation.registers.enumeration import RegisterTree
 from ddlopt.solvers.aggregation.slots.priced import PricedSlots
 from ddlopt.solvers.aggregation.slots.rules import SlotRule
 from ddlopt.solvers.aliases import ALIASES, REPLACED, present

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance
+from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
@@ -35,19 +36,30 @@ def milp(instance: GraphInstance, solver: str) -> Method:
 
 
 def best(instance: GraphInstance, solver: str) -> Method:
-    """A search, or column generation over trees where it covers the instance; then the integer program if it is small.
+    """What links of the chain say; else a search, then the integer program if it is small.
 
     For rates without merging the search is long, as it is fast and the program tells more by its bound.
     """
-    trees = import_module("ddlopt.solvers.aggregation.graph.column_generation.trees").GraphTrees()
-    model = milp(instance, solver)
+    return chain.exact(ROOM, instance, solver, _own)
+
+
+def _own(instance: GraphInstance, solver: str) -> Method:
     apart = instance.goal == "rates" and not instance.merging
-    alone = model.refuses(instance) is not None or _flows(instance) * (1 + apart) > _MOST_FLOWS
-    rounds = _ALONE if alone or apart else _OPENING
-    opening: Method = _searches(instance, rounds) if trees.refuses(instance) else trees
-    if alone:
+    rounds = _ALONE if apart or is_alone(instance, solver) else _OPENING
+    return after(_searches(instance, rounds), instance, solver)
+
+
+def after(opening: Method, instance: GraphInstance, solver: str) -> Method:
+    """The opening, then the integer program if it is small."""
+    if is_alone(instance, solver):
         return opening
-    return WarmStarted("exact", FAMILY, opening, lambda _: model)
+    return WarmStarted("exact", FAMILY, opening, lambda asked: milp(asked, solver))
+
+
+def is_alone(instance: GraphInstance, solver: str) -> bool:
+    """Whether the integer program is too large."""
+    apart = instance.goal == "rates" and not instance.merging
+    return milp(instance, solver).refuses(instance) is not None or _flows(instance) * (1 + apart) > _MOST_FLOWS
 
 
 def _searches(instance: GraphInstance, rounds: int) -> Method:
@@ -73,7 +85,6 @@ ENTRIES = entries(
     ROOM,
     ("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
     ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:SingleLayerFlow"),
-    ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
     ("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
     ("rate-messages", "exact", "rates of jobs that need not merge as an integer program over messages and levels", _rates_apart),
     ("first-switch", "heuristic", "shortest routes; the first switch with a free slot aggregates", "strategies:ShortestRoutes", {"rule": "first-switch"}),

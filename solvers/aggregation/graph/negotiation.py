@@ -11,7 +11,7 @@ from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInst
 from ddlopt.models.contracts import Solution
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.aggregation.graph.arrays import Case, case_of, objective_of
-from ddlopt.solvers.aggregation.graph.column_generation.pricing import Floats, Tree, tree_of
+from ddlopt.solvers.aggregation.graph.pricing import Floats, Tree, tree_of
 from ddlopt.solvers.aggregation.graph.routers import Router, routers
 from ddlopt.solvers.aggregation.graph.search import first_trees
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -41,7 +41,7 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
     each sweep that has left it so. Slots are negotiated for in the same way, and the price of an aggregator follows the
     budget. Once all limits are kept, the target is lowered towards the bound; every other target begins with an empty
     network, the others with the best answer. Trees are cheapest by the dynamic program of
-    :class:`~ddlopt.solvers.aggregation.graph.column_generation.pricing.Pricing` where that is fast, else built worker
+    :class:`~ddlopt.solvers.aggregation.graph.pricing.Pricing` where that is fast, else built worker
     by worker.
 
     References

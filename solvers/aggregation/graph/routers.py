@@ -7,8 +7,8 @@ import numpy as np
 
 from ddlopt.models.aggregation.graph.network import job_network
 from ddlopt.solvers.aggregation.graph.arrays import Case
-from ddlopt.solvers.aggregation.graph.column_generation.pricing import Floats, Ints, Pricing, Tree, tree_of
 from ddlopt.solvers.aggregation.graph.kernels.messages import Prices, Rules, grow
+from ddlopt.solvers.aggregation.graph.pricing import Floats, Ints, Pricing, Tree, tree_of
 
 MOST_PAIRS = 30_000
 """Of a state and a part of it, up to which the dynamic program takes some hundredths of a second."""

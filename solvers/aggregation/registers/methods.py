@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from ddlopt.models.aggregation.registers.instance import RegisterInstance
+from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.makers import entries, formulation, heuristic
+from ddlopt.solvers.makers import entries, formulation
 
 FAMILY, ROOM = "aggregation", "aggregation/registers"
 
@@ -15,22 +16,25 @@ _LONG_SHARE = 0.6
 
 
 def best(instance: RegisterInstance, solver: str) -> Method:
-    """An annealing; then for packets the enumeration, for collisions the program by sets, or by counts if too large."""
-    if instance.goal == "packets":
-        return _opened(instance, "exact", _tree, solver, relaxation=True)
-    if _sets(solver).refuses(instance) is None:
-        return _opened(instance, "exact", _sets, solver, relaxation=False)
-    return _opened(instance, "exact", _counts, solver, relaxation=True)
+    """What links of the chain say; else an annealing, then the program by sets, or by counts if that is too large."""
+    return chain.exact(ROOM, instance, solver, _own)
+
+
+def _own(instance: RegisterInstance, solver: str) -> Method:
+    if instance.goal != "packets" and _sets(solver).refuses(instance) is None:
+        return opened(instance, "exact", _sets, solver, relaxation=False)
+    return opened(instance, "exact", _counts, solver, relaxation=True)
 
 
 def milp(instance: RegisterInstance, solver: str) -> Method:
     """The program by counts, after an annealing."""
-    return _opened(instance, "milp", _counts, solver, relaxation=False)
+    return opened(instance, "milp", _counts, solver, relaxation=False)
 
 
-def _opened(
+def opened(
     instance: RegisterInstance, name: str, make: Callable[[str], Method], solver: str, relaxation: bool
 ) -> Method:
+    """An annealing, and then the method."""
     from ddlopt.solvers.aggregation.registers.search import RegisterSearch
     from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
@@ -42,11 +46,9 @@ def _opened(
 
 _counts = formulation(ROOM, "register-counts", "formulations.count_placement:CountPlacement")
 _sets = formulation(ROOM, "register-sets", "formulations.set_placement:SetPlacement")
-_tree = heuristic(ROOM, "enumeration:RegisterTree")
 
 ENTRIES = entries(
     ROOM,
-    ("register-tree", "exact", "enumeration from the floor up, after an annealing; or of the floor alone", "enumeration:RegisterTree"),
     ("register-counts", "exact", "the integer program by counts, from scratch", "models:formulations.count_placement:CountPlacement"),
     ("register-pairs", "exact", "the min-R-partition program by pairs, for collisions", "models:formulations.pair_placement:PairPlacement"),
     ("register-sets", "exact", "the set partition into what arrays can hold, for collisions", "models:formulations.set_placement:SetPlacement"),

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
+from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
 
@@ -10,10 +11,11 @@ ROOM = "gossip/matchings"
 
 
 def best(instance: MatchingsInstance, solver: str) -> Method:
-    """Where one of given matchings is active at a time, the exact probabilities; otherwise the tree, where it has one."""
-    tree: Method = import_module("ddlopt.solvers.gossip.matchings.branch_and_bound").MatchingsBranchAndBound()
-    if tree.refuses(instance) is None:
-        return tree
+    """What links of the chain say; else the exact probabilities where one of given matchings is active at a time."""
+    return chain.exact(ROOM, instance, solver, _own)
+
+
+def _own(instance: MatchingsInstance, _: str) -> Method:
     if instance.matchings:
         exact: Method = import_module("ddlopt.solvers.gossip.matchings.exact").SingleMatching()
         return exact
@@ -24,7 +26,6 @@ def best(instance: MatchingsInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("single-matching", "exact", "one at a time: the best probabilities of few matchings", "exact:SingleMatching"),
-    ("matchings-branch-and-bound", "exact", "branch and bound, complete where matchings are given or edges take equally long", "branch_and_bound:MatchingsBranchAndBound"),
     ("matcha", "heuristic", "MATCHA: few matchings, most connected, one weight or the best of each edge", "exact:Matcha"),
     ("matchings-search", "heuristic", "local search over matchings, probabilities and weights", "search:MatchingsSearch"),
     ("vanilla", "heuristic", "every matching in every round, the best weight for all", "rules:Vanilla"),

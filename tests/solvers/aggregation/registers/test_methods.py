@@ -5,6 +5,8 @@ import pytest
 from register_cases import full, optimum, small
 from volume import for_each, some
 
+from ddlopt.frontier.aggregation.registers import enumeration_kernels as tree_kernels
+from ddlopt.frontier.aggregation.registers.enumeration import RegisterTree
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
 from ddlopt.models.aggregation.registers.batches import merged
@@ -18,9 +20,7 @@ from ddlopt.solvers.aggregation.registers.dealing import (
     HeatRoundRobin,
     RandomArrays,
 )
-from ddlopt.solvers.aggregation.registers.enumeration import RegisterTree
 from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
-from ddlopt.solvers.aggregation.registers.kernels import enumeration as tree_kernels
 from ddlopt.solvers.aggregation.registers.methods import ENTRIES, best, milp
 from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import time_unit_s
 from ddlopt.models.errors import SolverError
-from ddlopt.solvers.aggregation.graph.column_generation.pricing import Tree
+from ddlopt.solvers.aggregation.graph.pricing import Tree
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 Floats = npt.NDArray[np.float64]

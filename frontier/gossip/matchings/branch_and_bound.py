@@ -8,6 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ddlopt.frontier.gossip.matchings.branching import Branching, Built, Node
+from ddlopt.frontier.gossip.matchings.images import Images
+from ddlopt.frontier.gossip.matchings.lifted import program_for
+from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.models.gossip.matchings.evaluate import evaluate_matchings
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
@@ -16,12 +20,8 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
-from ddlopt.solvers.gossip.matchings.branching import Branching, Built, Node
 from ddlopt.solvers.gossip.matchings.exact import GAP, plan_of
-from ddlopt.solvers.gossip.matchings.images import Images
-from ddlopt.solvers.gossip.matchings.lifted import program_for
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
-from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.solvers.gossip.matchings.search import MatchingsSearch, descended
 from ddlopt.solvers.gossip.matchings.single_bound import connected
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -53,7 +53,7 @@ class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
     A node is a box of probabilities. Its bound is that of
     :class:`~ddlopt.models.gossip.matchings.relaxed_moments.RelaxedMoment`, from the multipliers of a convex problem in
     probabilities and weights. The probability with the largest error is split; matchings that are part of the question
-    are found edge by edge, see :mod:`~ddlopt.solvers.gossip.matchings.branching`, where all edges take as long as
+    are found edge by edge, see :mod:`~ddlopt.frontier.gossip.matchings.branching`, where all edges take as long as
     each other and have no budgets of their own; of nodes that automorphisms take into each other the first is enough.
     Otherwise boxes of edges are split, whose bound need not reach the best plan.
     """

@@ -6,7 +6,7 @@ r"""The lifted relaxation of a box of probabilities, a semidefinite program solv
 
 with the part of each edge at either end of its box, :math:`y = y^1 + y^2`, :math:`Z^2 u (p - l) / (u - l) \ge (y^2)^2`
 and :math:`Z^1 l (u - p) / (u - l) \ge (y^1)^2`, :math:`Z = Z^1 + Z^2`, :math:`Y_{ee} \le l Z^1 + u Z^2`. What it proves
-is recalculated from its multipliers, see :mod:`~ddlopt.models.gossip.matchings.lifted_moments`.
+is recalculated from its multipliers, see :mod:`~ddlopt.frontier.gossip.matchings.lifted_moments`.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from ddlopt.frontier.gossip.matchings.lifted_moments import lent_bound
+from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
-from ddlopt.models.gossip.matchings.lifted_moments import lent_bound
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.spectral.laplacians import Floats, Ints, on_edges
-from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed
 
 MOST_EDGES = 40
 """The program of forty edges takes two seconds, that of eighty would take a minute."""

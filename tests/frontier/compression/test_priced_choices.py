@@ -5,11 +5,11 @@ import pytest
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
 from volume import for_each, seeds
 
+from ddlopt.frontier.compression.timeline.priced_choices.node import Found, Question
+from ddlopt.frontier.compression.timeline.priced_choices.priced_choices import PricedChoices
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, LevelPlan
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.solvers.compression.timeline.priced_choices.node import Found, Question
-from ddlopt.solvers.compression.timeline.priced_choices.priced_choices import PricedChoices
 from ddlopt.solvers.contracts import Limits, Status
 
 EXACT = Limits(gap=1e-9)

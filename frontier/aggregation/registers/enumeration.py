@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.aggregation.registers import enumeration_kernels as kernels
 from ddlopt.models.aggregation.registers.batches import Merged, merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.contracts import Instance
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.registers.dealing import placement
-from ddlopt.solvers.aggregation.registers.kernels import enumeration as kernels
 from ddlopt.solvers.aggregation.registers.kernels.annealing import Work, state_of, value_of
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch
 from ddlopt.solvers.aggregation.registers.work import work_of
@@ -60,7 +60,7 @@ class RegisterTree(CertifiedMethod, uses=("seed", "start")):
     covers: ClassVar[type[Instance]] = RegisterInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.aggregation.registers.kernels.annealing",
-        "ddlopt.solvers.aggregation.registers.kernels.enumeration",
+        "ddlopt.frontier.aggregation.registers.enumeration_kernels",
     )
 
     @property

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.compression.timeline.priced_choices.kernels import Ending, Lanes, Prices, Sweep, sweep
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import Goal
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
@@ -24,7 +25,6 @@ from ddlopt.models.compression.timeline.dual.relaxation import (
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
-from ddlopt.solvers.compression.timeline.priced_choices.kernels import Ending, Lanes, Prices, Sweep, sweep
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.frontier.compression.timeline.priced_choices.node import Found, Node, Question
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_wire
@@ -12,7 +13,6 @@ from ddlopt.models.compression.timeline.dual.relaxation import allowed
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.compression.timeline.priced_choices.node import Found, Node, Question
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 # Root and its children at least, whatever the budget of work.
@@ -58,7 +58,7 @@ class PricedChoices(Heuristic, uses=("start",)):
 
     name = "priced-choices"
     kernels = (
-        "ddlopt.solvers.compression.timeline.priced_choices.kernels",
+        "ddlopt.frontier.compression.timeline.priced_choices.kernels",
         "ddlopt.models.compression.timeline.dual.fusion",
     )
 

@@ -9,16 +9,16 @@ from scipy import sparse
 from volume import for_each, slow
 
 import ddlopt
+from ddlopt.frontier.gossip.matchings.branch_and_bound import MatchingsBranchAndBound
+from ddlopt.frontier.gossip.matchings.branching import Branching
+from ddlopt.frontier.gossip.matchings.lifted import LiftedProgram
+from ddlopt.frontier.gossip.matchings.lifted_moments import lent_bound
+from ddlopt.frontier.gossip.matchings.relaxed_newton import relaxed
 from ddlopt.instances.library.gossip.matchings import matcha_8
 from ddlopt.models.gossip import MatchingsInstance, Network
-from ddlopt.models.gossip.matchings.lifted_moments import lent_bound
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment
-from ddlopt.solvers.gossip.matchings.branch_and_bound import MatchingsBranchAndBound
-from ddlopt.solvers.gossip.matchings.branching import Branching
-from ddlopt.solvers.gossip.matchings.lifted import LiftedProgram
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
-from ddlopt.solvers.gossip.matchings.relaxed_newton import relaxed
 
 
 def drawn(seed):

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linprog
 
+from ddlopt.frontier.gossip.matchings.lifted_moments import loan_of
+from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
-from ddlopt.models.gossip.matchings.lifted_moments import loan_of
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.spectral.laplacians import Floats, Ints
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed
 
 # Boxes narrower than that have an inside all the same.
 _WIDER = 1e-8

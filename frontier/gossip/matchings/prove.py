@@ -20,18 +20,18 @@ from ddlopt.certificates.gossip.matchings.leaf import (
 )
 from ddlopt.certificates.gossip.matchings.regions import Polytope, Region, Regions
 from ddlopt.certificates.gossip.matchings.tree import POINT_BITS, MatchingsCertificate, children_of, orbits_of
+from ddlopt.frontier.gossip.matchings.branching import Branching, Node
+from ddlopt.frontier.gossip.matchings.images import Form, Images
+from ddlopt.frontier.gossip.matchings.lifted import program_for
+from ddlopt.frontier.gossip.matchings.lifted_moments import Lent, loan_of
+from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
-from ddlopt.models.gossip.matchings.lifted_moments import Lent, loan_of
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.matchings.second_moments import unit_positive
 from ddlopt.models.gossip.spectral.laplacians import Floats, between, on_edges
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.gossip.matchings.branching import Branching, Node
-from ddlopt.solvers.gossip.matchings.images import Form, Images
-from ddlopt.solvers.gossip.matchings.lifted import program_for
-from ddlopt.solvers.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.solvers.gossip.matchings.single_bound import Connected, connected
 
 _BITS = (9, 12, 16, 24)

@@ -1,0 +1,1 @@
+"""Aggregation: what was made for the last percent."""

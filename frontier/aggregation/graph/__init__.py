@@ -1,0 +1,1 @@
+"""The problem ``aggregation/graph``: column generation over trees."""

@@ -1,0 +1,1 @@
+"""The problem ``aggregation/registers``: enumeration of placements."""

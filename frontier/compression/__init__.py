@@ -1,0 +1,1 @@
+"""Compression: what was made for the last percent."""

@@ -1,0 +1,1 @@
+"""The problem ``compression/timeline``: a search at prices of both lanes."""

@@ -1,0 +1,1 @@
+"""Gossip: what was made for the last percent."""

@@ -1,0 +1,1 @@
+"""The problem ``gossip/matchings``: branch and bound over probabilities."""
