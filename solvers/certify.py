@@ -134,9 +134,9 @@ class Gate:
         for name, claim in (("claimed_bound", own), ("claimed_scope_bound", scoped)):
             if claim is not None and not claim.counts:
                 details[name] = claim.value
-        others = announced_bounds.claimed(instance, path_of(instance))
-        if others is not None:
-            details["claimed_bound"] = best_bound((others, details.get("claimed_bound")), sense)
+        said_by_others = announced_bounds.claimed(instance, path_of(instance))
+        if said_by_others is not None:
+            details["claimed_bound"] = best_bound((said_by_others, details.get("claimed_bound")), sense)
         tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense)
         scoped = scoped if scoped is not None and scoped.counts else None
         value, within = (
