@@ -12,6 +12,8 @@ from ddlopt.instances.readers.models.onnx_constants import Values, array_of
 from ddlopt.instances.readers.models.onnx_model import Node, Shape, Stored, Weight, numbers, some
 from ddlopt.instances.readers.models.onnx_rules import ELEMENTWISE, NORMALISATIONS, STATE, word
 
+_FEW, _ROUNDED = 4, 1e-6
+"""Numbers of which fewer are equally spaced by chance, and how much rounding moves one, as a part of the largest."""
 _FAR_BELOW = -99.0
 """What a mask adds to the logits of what is not to be seen."""
 
@@ -59,8 +61,9 @@ class Judge:
 
         A mask has nothing but 0 and 1, or nothing but 0 and very low numbers; one that hides nothing is the same all
         over, where the file's other matrices are not. A table of sines and cosines has nothing but 0 and 1 for the
-        first position, and numbers between -1 and 1 for the others. No trained matrix looks like that. What stands
-        between operators in a file that has its weights by name was calculated while it was exported.
+        first position, and numbers between -1 and 1 for the others; what ALiBi adds to logits grows by the same step
+        from position to position. No trained matrix looks like that. What stands between operators in a file that has
+        its weights by name was calculated while it was exported.
         """
         found = array_of(part.proto) if _is_matrix(part) else None
         if found is None or found.dtype.kind not in "fV":
@@ -72,7 +75,7 @@ class Judge:
             return self.varied
         others = values[values != 0]
         hides = others.size < values.size and bool((others == 1).all() or (others < _FAR_BELOW).all())
-        return hides or _is_of_positions(values)
+        return hides or _is_of_positions(values) or _is_of_distances(values)
 
     def _once(self, part: Stored) -> Stored:
         """The rows that a constant has, where an exporter repeated them.
@@ -109,6 +112,15 @@ def _is_of_positions(values: Values) -> bool:
     first, others = values[0], values[1:]
     plain = np.isin(first, (0.0, 1.0)).all() and not np.isin(others, (0.0, 1.0)).all()
     return bool(plain and (np.abs(others) <= 1).all())
+
+
+def _is_of_distances(values: Values) -> bool:
+    """Whether all vectors along the last axis are equally spaced, distinct numbers."""
+    if values.shape[-1] < _FEW:
+        return False
+    steps = np.diff(values.astype(np.float64), axis=-1)
+    first, room = steps[..., :1], _ROUNDED * np.abs(values).max(axis=-1, keepdims=True)
+    return bool(first.all() and (np.abs(steps - first) <= room).all())
 
 
 def _is_matrix(part: Stored) -> bool:

@@ -157,6 +157,7 @@ FIXED = {
     "ones and zeros": np.tri(5, 8, dtype=np.float32),
     "nothing hidden": np.zeros((5, 8), np.float32),
     "sines and cosines": np.stack([np.sin(ANGLES), np.cos(ANGLES)], axis=2).reshape(5, 8).astype(np.float32),
+    "slopes": np.outer(0.3 ** np.arange(1, 6), np.arange(8)).astype(np.float32),
 }
 
 
@@ -168,7 +169,17 @@ def test_masks_and_tables_of_positions_are_no_parameters_and_told(case, tmp_path
 
 
 @pytest.mark.parametrize(
-    "trained", [drawn(5, 8), np.tri(5, 8, dtype=np.float32) + drawn(5, 8), drawn(8), np.zeros(8, "f")]
+    "trained",
+    [
+        *(
+            drawn(5, 8),
+            np.tri(5, 8, dtype=np.float32) + drawn(5, 8),
+            drawn(8),
+            np.zeros(8, "f"),
+            np.arange(8.0).astype("f"),
+        ),
+        np.outer(drawn(5), np.arange(8)).astype("f") + 1e-3 * drawn(5, 8),
+    ],
 )
 def test_other_constants_that_are_added_are_parameters(trained, tmp_path):
     read = read_model(written(tmp_path, adds(trained)))
