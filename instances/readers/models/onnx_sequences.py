@@ -28,6 +28,7 @@ SEQUENCES = frozenset(
 )
 """Operators that are replaced."""
 _MOST_PARTS = 2**16
+"""Of a tensor: a slip of the pen must not fill the memory."""
 _INPUTS_SINCE = 13
 """The version in which sizes of parts and axes became inputs."""
 
