@@ -10,6 +10,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import CollectiveInstance, TopologyDesign, TopologyInstance
 from ddlopt.models.topology.collective.instance import Arc, Link
 
+# A definition.
 _GIGA = 1e9
 
 
