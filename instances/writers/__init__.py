@@ -35,6 +35,9 @@ class Writer:
         That the file must begin with.
     xml : bool
         Whether comments are those of XML.
+    bare : bool
+        Whether the file has nothing besides, as whoever reads it knows no comments. It is read back by
+        :mod:`ddlopt.instances.readers.schedules`.
     """
 
     place: str
@@ -42,6 +45,7 @@ class Writer:
     summary: str
     first_line: str = ""
     xml: bool = False
+    bare: bool = False
 
     def body(self, instance: Instance, solution: Solution, evaluation: Evaluation, options: Mapping[str, Any]) -> str:
         """What the format says of a solution that has been checked."""
@@ -68,6 +72,12 @@ _WRITERS = {
     ),
     "routes": Writer("routes.routes", ("topology", "codesign"), "rings, patches and a script of static routes", _BASH),
     "msccl": Writer("msccl.msccl", ("topology/collective",), "an algorithm of MSCCL, as XML", xml=True),
+    "torch-schedule": Writer(
+        "torch_schedule.torch_schedule",
+        ("deployment/microbatches",),
+        "a schedule for torch.distributed.pipelining, as CSV",
+        bare=True,
+    ),
     "slurm": Writer("slurm.slurm", ("scheduling",), "a script that submits a Slurm job for every run", _BASH),
     "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
     "node-list": Writer("cluster.hosts.node_list", ("cluster/placement",), "the hosts of each gang, with commas"),
@@ -128,6 +138,8 @@ def export_plan(instance: Instance, solution: Solution, target_format: str, **op
     evaluation = require_feasible(instance, solution)
     stamp = document.Stamp.of(target_format, instance, solution, options)
     body = writer.body(instance, solution, evaluation, options)
+    if writer.bare:
+        return body
     return document.written(stamp, writer.first_line, body, writer.xml)
 
 

@@ -1,10 +1,10 @@
-"""The bundled pipelines whose micro-batches are to be ordered: small ones with unit times and unlike ones."""
+"""The bundled pipelines whose micro-batches are to be ordered: small ones, and eight from plans of a large model."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ddlopt.instances.generators.deployment import generate
-from ddlopt.models.deployment import DeploymentProblem
+from ddlopt.models.deployment import DeploymentProblem, MicroBatchInstance
 
 _SMALL: dict[str, dict[str, Any]] = {
     "microbatches-tiny-p2-n3": {"stages": 2, "micro_batches": 3, "memory": 2.0, "objective": "span"},
@@ -24,7 +24,34 @@ _SMALL: dict[str, dict[str, Any]] = {
 """Options by name; the seed is 1."""
 
 
+_LARGE = ((4, 16), (8, 32), (8, 64), (16, 128))
+"""Stages and micro-batches of a model of 64 blocks with an embedding and a head."""
+_BLOCKS = 64
+_HEAD = 2.5
+"""Of a block's time."""
+
+
 def instances() -> Iterator[DeploymentProblem]:
     """All of them."""
     for name, options in _SMALL.items():
         yield generate("microbatches", 1, name=name, **options)
+    for stages, micro_batches in _LARGE:
+        for kind, memory in (("roomy", 2.0 * stages), ("tight", float(stages))):
+            yield _of_blocks(f"microbatches-model-p{stages}-n{micro_batches}-{kind}", stages, micro_batches, memory)
+
+
+def _of_blocks(name: str, stages: int, micro_batches: int, memory: float) -> DeploymentProblem:
+    """A model's stages with as many blocks each, where the last one has the head besides: what equal splits make.
+
+    F of a block takes 1.1 ms, B 1.2 and W 1.0; the head 2.5 times as long, the embedding a tenth, transfers 0.2 ms.
+    """
+    share = _BLOCKS / stages
+    f, b, w = (round(1e-3 * share * factor, 9) for factor in (1.1, 1.2, 1.0))
+    made = generate(
+        "microbatches", 1, name=name, stages=stages, micro_batches=micro_batches, memory=memory,
+        forward_s=f, backward_s=b, weights_s=w,
+        transfer_s=2e-4, first=1 + 0.1 / share, last=1 + _HEAD / share,
+        objective="span" if stages == 8 else "makespan",
+    )  # fmt: skip
+    assert isinstance(made, MicroBatchInstance)
+    return made

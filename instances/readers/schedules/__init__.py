@@ -11,13 +11,16 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path as File
 
-from ddlopt.models.contracts import Number
+from ddlopt.models.contracts import Instance, Number, Solution
+from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.errors import SolutionError, UnknownNameError
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.topology.collective.prices import through_switches
 
 _READERS = {"msccl": "msccl.read_msccl", "te-ccl": "te_ccl.read_te_ccl"}
-FORMATS = tuple(_READERS)
+_ORDERS = {"torch-schedule": "torch_schedule.read_torch_schedule"}
+"""Likewise, of orders of micro-batches."""
+FORMATS = (*_READERS, *_ORDERS)
 """What :func:`read_schedule` can read."""
 
 Ends = tuple[int, tuple[Path, ...], tuple[Path, ...]]
@@ -40,6 +43,25 @@ class Schedule:
     instance: CollectiveInstance
     plan: CollectivePlan
     details: Mapping[str, Number] = field(default_factory=dict)
+
+
+def read_order(path: str | File, source_format: str, instance: Instance) -> Solution | None:
+    """An order of micro-batches that somebody else has made; None if the format is of something else.
+
+    Raises
+    ------
+    SolutionError
+        If the instance is no pipeline, or the file cannot be read or leaves a pass out or has it twice.
+    """
+    if source_format not in _ORDERS:
+        return None
+    if not isinstance(instance, MicroBatchInstance):
+        raise SolutionError(
+            f"{path}: an order of passes is for micro-batches, and '{instance.name}' is a {instance.kind}"
+        )
+    module, _, function = _ORDERS[source_format].rpartition(".")
+    found: Solution = getattr(import_module(f"{__name__}.{module}"), function)(path, instance)
+    return found
 
 
 def read_schedule(path: str | File, source_format: str, instance: CollectiveInstance) -> Schedule:
