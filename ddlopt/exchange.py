@@ -107,7 +107,9 @@ def import_plan(
     source_format: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FORMAT", help="A schedule of somebody else for a collective: msccl (XML), te-ccl (JSON)."
+            "--from",
+            metavar="FORMAT",
+            help="Somebody else's: msccl (XML), te-ccl (JSON) for collectives, torch-schedule (CSV) for micro-batches.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the solution here.")] = None,
@@ -144,7 +146,8 @@ def _judged(instance: Any, file: Path, source_format: str) -> tuple[Any, Any]:
         tell(f"some accelerators of '{instance.name}' only forward there; --out has the plan for the others")
     exact_bound = problem_of(schedule.instance).exact_bound
     bound = 0.0 if exact_bound is None else float(exact_bound(schedule.instance))
-    times = dict(schedule.details) | ({} if found.objective is None else {"links_busy_s": float(found.objective)})
+    named = "links_busy_s" if schedule.instance.family == "topology" else "step_s"
+    times = dict(schedule.details) | ({} if found.objective is None else {named: float(found.objective)})
     say(f"no plan takes less than {time_text(bound)}")
     for name, value in times.items():
         say(f"{name}: {quantity(name, value)}, {gap_text(max(0.0, 1 - bound / float(value)))} from the bound")

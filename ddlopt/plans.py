@@ -5,7 +5,7 @@ from typing import Any
 
 from ddlopt.api import answer, load
 from ddlopt.instances import writers
-from ddlopt.instances.readers.schedules import read_order, read_schedule
+from ddlopt.instances.readers.schedules import read_schedule
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import writable, write_whole
@@ -81,13 +81,10 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
     problem = load(instance)
     if source_format is None:
         return writers.import_plan(problem, file)
-    order = read_order(file, source_format, problem)
-    if order is not None:
-        return order
     schedule = read_schedule(file, source_format, problem)
     if schedule.instance.digest != problem.digest:
         raise SolutionError(
-            f"{file}: it is a plan for {schedule.instance.accelerators} of the {problem.size} accelerators of "
+            f"{file}: it is a plan for {schedule.instance.size} of the {problem.size} accelerators of "
             f"'{problem.name}'; ddlopt.instances.readers.schedules.read_schedule has that instance, too"
         )
     return schedule.plan

@@ -11,8 +11,9 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path as File
 
-from ddlopt.models.contracts import Instance, Number, Solution
+from ddlopt.models.contracts import Instance, Number
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.errors import SolutionError, UnknownNameError
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.topology.collective.prices import through_switches
@@ -33,55 +34,45 @@ class Schedule:
 
     Parameters
     ----------
-    instance : CollectiveInstance
+    instance : CollectiveInstance or MicroBatchInstance
         What it is a plan for: the one that was given, unless the schedule has accelerators that only forward.
-    plan : CollectivePlan
+    plan : CollectivePlan or MicroBatchOrder
     details : mapping
         What the file says besides, as ``published_s``.
     """
 
-    instance: CollectiveInstance
-    plan: CollectivePlan
+    instance: CollectiveInstance | MicroBatchInstance
+    plan: CollectivePlan | MicroBatchOrder
     details: Mapping[str, Number] = field(default_factory=dict)
 
 
-def read_order(path: str | File, source_format: str, instance: Instance) -> Solution | None:
-    """An order of micro-batches that somebody else has made; None if the format is of something else.
-
-    Raises
-    ------
-    SolutionError
-        If the instance is no pipeline, or the file cannot be read or leaves a pass out or has it twice.
-    """
-    if source_format not in _ORDERS:
-        return None
-    if not isinstance(instance, MicroBatchInstance):
-        raise SolutionError(
-            f"{path}: an order of passes is for micro-batches, and '{instance.name}' is a {instance.kind}"
-        )
-    module, _, function = _ORDERS[source_format].rpartition(".")
-    found: Solution = getattr(import_module(f"{__name__}.{module}"), function)(path, instance)
-    return found
-
-
-def read_schedule(path: str | File, source_format: str, instance: CollectiveInstance) -> Schedule:
-    """Read a schedule for the collective of an instance.
+def read_schedule(path: str | File, source_format: str, instance: Instance) -> Schedule:
+    """Read a schedule for the collective of an instance, or an order for its micro-batches.
 
     Parameters
     ----------
     path : str or Path
     source_format : str
         ``msccl``: an algorithm of MSCCL as XML. ``te-ccl``: the schedule that TE-CCL writes.
-    instance : CollectiveInstance
-        Its accelerators are the schedule's, in the same order.
+        ``torch-schedule``: passes of micro-batches as ``torch.distributed.pipelining`` has them, as CSV.
+    instance : CollectiveInstance or MicroBatchInstance
+        Its accelerators, or devices and chunks, are the schedule's, in the same order.
 
     Raises
     ------
     UnknownNameError
         If there is no such format.
     SolutionError
-        If the file cannot be read, is of another collective or number of accelerators, loses bytes, or is no trees.
+        If the file cannot be read, is of another collective or number of accelerators, loses bytes, or is no trees; if
+        a pass is missing, there twice or elsewhere.
     """
+    if source_format in _ORDERS:
+        if not isinstance(instance, MicroBatchInstance):
+            raise SolutionError(
+                f"{path}: such a schedule is for micro-batches, and '{instance.name}' is a {instance.kind}"
+            )
+        module, _, function = _ORDERS[source_format].rpartition(".")
+        return Schedule(instance, getattr(import_module(f"{__name__}.{module}"), function)(path, instance))
     if source_format not in _READERS:
         raise UnknownNameError(f"there is no format '{source_format}' of schedules; there are: {', '.join(FORMATS)}")
     if not isinstance(instance, CollectiveInstance):

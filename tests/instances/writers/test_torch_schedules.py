@@ -1,0 +1,139 @@
+"""Schedules for PyTorch's pipelines: written, read back, broken ones refused, and run by PyTorch where it is there."""
+
+import subprocess
+import sys
+
+import pytest
+from refusals import one_line
+
+import ddlopt
+from ddlopt.instances.generators.deployment import generate
+from ddlopt.instances.readers.schedules import read_schedule
+from ddlopt.models.errors import OptionError, SolutionError
+
+
+def pipeline(**options):
+    return generate("microbatches", 0, **({"stages": 2, "micro_batches": 3} | options))
+
+
+def written(instance, method="1f1b"):
+    return ddlopt.export_plan(instance, ddlopt.solve(instance, method).solution, "torch-schedule")
+
+
+def test_a_file_by_hand():
+    assert written(pipeline(fused=True, micro_batches=2)) == "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"
+
+
+@pytest.mark.parametrize("options", [{}, {"fused": True}, {"chunks": 2, "shape": "v"}, {"stages": 1}])
+def test_read_back(options, tmp_path):
+    instance = pipeline(**options)
+    solution = ddlopt.solve(instance, "list-scheduling").solution
+    path = tmp_path / "order.csv"
+    ddlopt.export_plan(instance, solution, "torch-schedule", out=path)
+    assert ddlopt.import_plan(instance, path, "torch-schedule").orders == solution.orders
+
+
+def test_stages_are_in_the_order_of_the_chain(tmp_path):
+    instance = pipeline(fused=True, micro_batches=1)
+    turned = instance.changed(
+        chunks=[chunk.model_copy(update={"name": chunk.name}) for chunk in instance.chunks[::-1]],
+        edges=[{"maker": 1, "user": 0}],
+    )
+    text = written(turned)
+    assert text.splitlines() == ["0F0,0B0", "1F0,1B0"]
+    path = tmp_path / "order.csv"
+    path.write_text(text)
+    assert ddlopt.import_plan(turned, path, "torch-schedule").orders == (("1F0", "1B0"), ("0F0", "0B0"))
+
+
+GOOD = "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1W0,1F1,1I1,1W1,1F2,1I2,1W2\n"
+BROKEN = [
+    (GOOD.replace("0F2,", ""), "pass 0F2 is missing; every pass runs once"),
+    (GOOD.replace("1I2,", "1I2,1I2,"), "row 1, column 8: '1I2' is there twice"),
+    (GOOD.replace("1I2,", "1I9,"), "is of micro-batch 9; there are 3 (0..2)"),
+    (GOOD.replace("1I2,", "7I2,"), "is of stage 7; there are 2 (0..1)"),
+    (GOOD.replace("1I2,", "1B2,"), "is B; stage 1 has F, I, W"),
+    (GOOD.replace("1I2,", "one,"), "'one' is no pass; expected stage"),
+    (GOOD.replace("1I2,", "0I2,"), "is of stage 0, which is on device 0, not 1"),
+    (GOOD.splitlines()[0] + "\n", "has 1 rows, and 'microbatches-p2-n3-makespan' has 2 devices"),
+    (GOOD.replace("0I0,0W0", "0W0,0I0"), "no pass waits for itself"),
+    ("", "has 0 rows"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN)
+def test_broken_files_are_refused(text, words, tmp_path):
+    path = tmp_path / "order.csv"
+    path.write_text(text)
+    with pytest.raises(SolutionError) as error:
+        read_schedule(path, "torch-schedule", pipeline(memory=3.0))
+    one_line(error, words)
+
+
+def test_memory_is_looked_at(tmp_path):
+    path = tmp_path / "order.csv"
+    path.write_text(GOOD)
+    assert read_schedule(path, "torch-schedule", pipeline(memory=3.0)).plan.orders[1][0] == "1F0"
+    with pytest.raises(SolutionError) as error:
+        read_schedule(path, "torch-schedule", pipeline(memory=1.0))
+    one_line(error, "memory suffices")
+
+
+def test_two_chains_are_no_pipeline(tmp_path):
+    instance = pipeline(shape="dual", micro_batches=4)
+    solution = ddlopt.solve(instance, "list-scheduling").solution
+    with pytest.raises(OptionError) as error:
+        ddlopt.export_plan(instance, solution, "torch-schedule")
+    one_line(error, "2 chains of chunks; PyTorch's schedules have one")
+
+
+SCRIPT = """
+import sys, torch, torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
+rank, path, port, n = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=4)
+torch.manual_seed(0)
+module, ran = torch.nn.Linear(8, 8), []
+stage = PipelineStage(module, rank, 4, torch.device("cpu"), input_args=(torch.zeros(2, 8),),
+                      output_args=(torch.zeros(2, 8),))
+schedule = _PipelineScheduleRuntime([stage], n, loss_fn=torch.nn.functional.mse_loss)
+schedule._load_csv(path, format="compute_only")
+for name, letter in (("forward_one_chunk", "F"), ("backward_one_chunk", "I"), ("backward_weight_one_chunk", "W")):
+    def noted(*given, own=getattr(stage, name), letter=letter, **named):
+        ran.append(f"{rank}{letter}{given[0] if given else named['bwd_chunk_id']}")
+        return own(*given, **named)
+    setattr(stage, name, noted)
+x = torch.randn(2 * n, 8)
+schedule.step(*((x,) if rank == 0 else ()), **({"target": x} if rank == 3 else {}))
+print(",".join(ran))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_pytorch_runs_the_order(tmp_path):
+    """Four processes on a processor: the passes that ran are the plan's, in its order."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("torch.distributed.pipelining", reason="this PyTorch has no pipelining")
+    import socket
+
+    instance = pipeline(stages=4, micro_batches=6)
+    text = written(instance, "zb-h1")
+    path, script = tmp_path / "order.csv", tmp_path / "run.py"
+    path.write_text(text)
+    script.write_text(SCRIPT)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(rank), str(path), str(port), "6"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(4)
+    ]
+    told = [run.communicate(timeout=600) for run in runs]
+    assert [out.strip() for out, _ in told] == text.splitlines(), [err[-500:] for _, err in told]
