@@ -1,7 +1,4 @@
-"""Schedules for PyTorch's pipelines: written, read back, broken ones refused, and run by PyTorch where it is there."""
-
-import subprocess
-import sys
+"""Schedules for PyTorch's pipelines: written, read back, and broken ones refused."""
 
 import pytest
 from refusals import one_line
@@ -85,55 +82,3 @@ def test_two_chains_are_no_pipeline(tmp_path):
     with pytest.raises(OptionError) as error:
         ddlopt.export_plan(instance, solution, "torch-schedule")
     one_line(error, "2 chains of chunks; PyTorch's schedules have one")
-
-
-SCRIPT = """
-import sys, torch, torch.distributed as dist
-from torch.distributed.pipelining import PipelineStage
-from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
-rank, path, port, n = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
-dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=4)
-torch.manual_seed(0)
-module, ran = torch.nn.Linear(8, 8), []
-stage = PipelineStage(module, rank, 4, torch.device("cpu"), input_args=(torch.zeros(2, 8),),
-                      output_args=(torch.zeros(2, 8),))
-schedule = _PipelineScheduleRuntime([stage], n, loss_fn=torch.nn.functional.mse_loss)
-schedule._load_csv(path, format="compute_only")
-for name, letter in (("forward_one_chunk", "F"), ("backward_one_chunk", "I"), ("backward_weight_one_chunk", "W")):
-    def noted(*given, own=getattr(stage, name), letter=letter, **named):
-        ran.append(f"{rank}{letter}{given[0] if given else named['bwd_chunk_id']}")
-        return own(*given, **named)
-    setattr(stage, name, noted)
-x = torch.randn(2 * n, 8)
-schedule.step(*((x,) if rank == 0 else ()), **({"target": x} if rank == 3 else {}))
-print(",".join(ran))
-dist.destroy_process_group()
-"""
-
-
-@pytest.mark.slow
-def test_pytorch_runs_the_order(tmp_path):
-    """Four processes on a processor: the passes that ran are the plan's, in its order."""
-    pytest.importorskip("torch", reason="PyTorch is not installed")
-    pytest.importorskip("torch.distributed.pipelining", reason="this PyTorch has no pipelining")
-    import socket
-
-    instance = pipeline(stages=4, micro_batches=6)
-    text = written(instance, "zb-h1")
-    path, script = tmp_path / "order.csv", tmp_path / "run.py"
-    path.write_text(text)
-    script.write_text(SCRIPT)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    runs = [
-        subprocess.Popen(
-            [sys.executable, str(script), str(rank), str(path), str(port), "6"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(4)
-    ]
-    told = [run.communicate(timeout=600) for run in runs]
-    assert [out.strip() for out, _ in told] == text.splitlines(), [err[-500:] for _, err in told]
