@@ -1,6 +1,5 @@
 """The public functions; :mod:`ddlopt` hands them on, and the command line is a thin shell over them."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -130,21 +129,52 @@ def solve(
     SolverError
         If the solver is missing or fails, or claims what the check refutes, or memory is short.
     """
-    problem = load(instance)
-    limits, memory_bytes = _limits(time_limit, gap, threads, seed), memory_limit(memory)
+    return answered(
+        load(instance), method, solver=solver, limits=_limits(time_limit, gap, threads, seed), seed=seed, start=start,
+        start_from=start_from, memory=memory, accept_error=accept_error, watched=lambda _: progress,
+    )  # fmt: skip
+
+
+def answered(
+    problem: Instance,
+    method: str | Method | None,
+    *,
+    solver: str | None,
+    limits: Limits,
+    seed: int,
+    start: Solution | str | Path | None,
+    start_from: str | Method | None,
+    memory: float | None,
+    accept_error: float | None,
+    watched: Callable[[str], ProgressCallback | None],
+) -> Result:
+    """What :func:`solve` does. Each name becomes a method once, here, and the method is passed on.
+
+    Parameters
+    ----------
+    watched : callable
+        Given the name of the method that is taken, who is told of its progress.
+    """
+    require_seed(seed)
+    memory_bytes = memory_limit(memory)
     require_acceptable(problem, accept_error)
     if start_from is not None and start is not None:
         raise OptionError("start and start_from cannot both be given")
     if solver is not None:
-        require_solver_use(problem, solver, [method] if start_from is None else [method, start_from])
-        backend(solver)  # one that is not installed is told, also where a heuristic would do without it
+        catalogue.require_solver(solver)
     started = start is not None or start_from is not None
     chosen = method_for(method, problem, solver, started)
+    opening = None if start_from is None else method_for(start_from, problem, solver)
+    if solver is not None:
+        openings = [] if opening is None else [(start_from, opening)]
+        require_solver_use(problem, solver, [(method, chosen), *openings])
+        backend(solver)  # one that is not installed is told, also where a heuristic would do without it
     require_use([(problem, chosen)], ["start"] * started)
-    if start_from is not None:
-        chosen = opened_by(method_for(start_from, problem, solver), chosen, problem)
-    require_use([(problem, chosen)], _asked(threads, seed))
+    if opening is not None:
+        chosen = opened_by(opening, chosen, problem)
+    require_use([(problem, chosen)], _asked(limits.threads, seed))
     beginning = None if start is None else answer(problem, start)
+    progress = watched(chosen.name)
     result = within(chosen, limits, memory_bytes).solve(problem, limits, seed, progress, beginning)
     return accepted(problem, result, accept_error, named=method is not None)
 
@@ -202,15 +232,15 @@ def compare(
     problems = [load(name) for name in ([names] if isinstance(names, Instance | str | Path) else names)]
     wanted = [methods] if isinstance(methods, str | Method) else methods
     solvers: list[str | None] = [solver] if solver is None or isinstance(solver, str) else list(solver)
-    for problem, each in itertools.product(problems, solvers):
+    for each in solvers:
         if each is not None:
-            require_solver_use(problem, each, wanted)
-    pairs = [
-        (problem, within(method, limits, memory_bytes))
-        for problem in problems
-        for name in wanted
-        for method in by_solver(name, problem, solvers)
-    ]
+            catalogue.require_solver(each)
+    pairs = []
+    for problem in problems:
+        chosen = [(asked, made) for asked in wanted for made in by_solver(asked, problem, solvers)]
+        if solvers[0] is not None:
+            require_solver_use(problem, solvers[0], chosen)
+        pairs += [(problem, within(made, limits, memory_bytes)) for _, made in chosen]
     require_use(pairs, _asked(threads, seed))
     with suppress(Exception):  # what goes wrong with one method is for its result to say
         warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})

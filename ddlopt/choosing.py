@@ -20,10 +20,11 @@ _NAMED = 4
 
 def method_for(method: str | Method | None, instance: Instance, solver: str | None, start: bool = False) -> Method:
     """The method itself; by default the family's choice, one that uses the solver and the start if there are any."""
-    if method is not None and not isinstance(method, str):
-        return checked(method)
-    name = catalogue.default_method(instance, solver, start) if method in (None, AUTO) else str(method)
-    return catalogue.method(name, instance.family, solver or "highs")
+    if method is None or method == AUTO:
+        return catalogue.default(instance, solver, start)
+    if isinstance(method, str):
+        return catalogue.method(method, instance.family, solver or "highs")
+    return checked(method)
 
 
 def within(method: Method, limits: Limits, memory_bytes: int | None) -> Method:
@@ -61,14 +62,23 @@ def _that_use(option: str, instance: Instance) -> Iterable[str]:
             yield entry.name
 
 
-def require_solver_use(instance: Instance, solver: str, asked: Sequence[str | Method | None]) -> None:
-    """Raise :class:`OptionError` if none of the methods uses a solver."""
-    catalogue.require_solver(solver)
-    if any(each is None or each == AUTO for each in asked):  # the default is one that does
-        return
-    if not any(isinstance(each, str) and catalogue.takes_solver(each, instance) for each in asked):
-        told = ", ".join(each if isinstance(each, str) else str(getattr(each, "name", "")) for each in asked if each)
-        raise OptionError(f"{told} on '{instance.name}' uses no solver that could be chosen; leave '{solver}' out")
+def require_solver_use(instance: Instance, solver: str, chosen: Iterable[tuple[str | Method | None, Method]]) -> None:
+    """Raise :class:`OptionError` if none of the methods uses a solver.
+
+    Parameters
+    ----------
+    chosen : iterable of tuple
+        What was asked for, and the method that it stands for. Behind a method that somebody brought along there is
+        whatever that person put there.
+    """
+    names = []
+    for asked, made in chosen:
+        if asked is None or (isinstance(asked, str) and (asked == AUTO or catalogue.uses_solver(made, instance))):
+            return
+        names.append(asked if isinstance(asked, str) else str(getattr(asked, "name", "")))
+    raise OptionError(
+        f"{', '.join(names)} on '{instance.name}' uses no solver that could be chosen; leave '{solver}' out"
+    )
 
 
 def opened_by(opening: Method, method: Method, instance: Instance) -> Method:
@@ -111,5 +121,5 @@ def by_solver(method: str | Method, instance: Instance, solvers: Sequence[str | 
             made.append(method_for(method, instance, solver))
         except SolverMissingError as missing:  # the others may still answer
             made.append(_Missing(str(method), instance.family, str(solver), str(missing)))
-    one_each = method == AUTO or (isinstance(method, str) and catalogue.takes_solver(method, instance))
+    one_each = method == AUTO or (isinstance(method, str) and catalogue.uses_solver(made[0], instance))
     return made if one_each else made[:1]

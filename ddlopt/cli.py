@@ -117,10 +117,11 @@ def solve(
     """Answer one instance, with a bound and a check."""
     import ddlopt
     from ddlopt.analysis import tables
+    from ddlopt.api import answered
     from ddlopt.display import LiveLine, exact_figures, out_console, quantity
     from ddlopt.library import best_known_line
     from ddlopt.models import files
-    from ddlopt.solvers import catalogue
+    from ddlopt.solvers.contracts import Limits, ProgressCallback
     from ddlopt.solvers.standard_output import kept_clear
     from ddlopt.solvers.wrappers.guarded import machine_gigabytes
 
@@ -129,17 +130,20 @@ def solve(
     if plot:
         _picture(plot)
     instance = ddlopt.load(name)
-    if solver is not None:
-        catalogue.require_solver(solver)
-    chosen = method or ddlopt.default_method(instance, solver, start is not None or start_from is not None)
+    chosen: list[str] = []
     with LiveLine([instance], time_limit=time_limit) as line, kept_clear():
-        result = ddlopt.solve(
-            instance, method, solver=solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed, start=start,
+
+        def watched(name: str) -> ProgressCallback:
+            chosen.append(name)
+            return line.watch(instance.name, name)
+
+        result = answered(
+            instance, method, solver=solver, limits=Limits(time_limit, gap, threads), seed=seed, start=start,
             start_from=start_from, memory=machine_gigabytes() if memory is None else memory, accept_error=accept_error,
-            progress=line.watch(instance.name, chosen),
+            watched=watched,
         )  # fmt: skip
     if method is None:
-        tell(f"method: {chosen} (the family's choice for this size; --method takes another)")
+        tell(f"method: {chosen[0]} (the family's choice for this size; --method takes another)")
     exactly = exact_figures(instance, result)
     if as_json:
         told = {"exact": {key: str(value) for key, value in exactly.items()}} if exactly else {}

@@ -145,7 +145,7 @@ def formulation_names(instance: Instance) -> tuple[str, ...]:
     return tuple(name for name, method in covering if formulation_of(method, instance) is not None)
 
 
-def default_method(instance: Instance, solver: str | None = None, start: bool = False) -> str:
+def default(instance: Instance, solver: str | None = None, start: bool = False) -> Method:
     """The best exact method for the instance's size; a heuristic with a certified gap where none is within reach.
 
     Where a solver is asked for, the first of the exact methods that use one and cover the instance, if that one does
@@ -155,24 +155,40 @@ def default_method(instance: Instance, solver: str | None = None, start: bool = 
     ------
     OptionError
         If a solver is asked for, and no method that uses one covers the instance.
+    SolverError
+        If it is not installed.
     """
-    name: str = _methods(instance.family).default_method(instance)
-    if solver is None or takes_solver(name, instance):
-        return name if solver is not None or not start else _with_start(name, instance)
+    chosen = method(_methods(instance.family).default_method(instance), instance.family, solver or "highs")
+    if solver is None:
+        return _with_start(chosen, instance) if start else chosen
+    if uses_solver(chosen, instance):
+        return chosen
     for entry in entries(instance.family):
-        if entry.kind == "exact" and takes_solver(entry.name, instance) and _covers(entry, instance):
-            return entry.name
+        if entry.kind == "exact":
+            made = entry.make(solver)
+            if uses_solver(made, instance) and made.refuses(instance) is None:
+                return made
     raise OptionError(f"no method that uses a solver covers '{instance.name}'; leave '{solver}' out")
 
 
-def _with_start(name: str, instance: Instance) -> str:
-    """The method of that name, or if it uses no start the first of its kind that does; else the method all the same."""
-    uses = uses_of(method(name, instance.family), instance)
-    if uses is None or "start" in uses:
+def default_method(instance: Instance, solver: str | None = None, start: bool = False) -> str:
+    """The name of :func:`default`."""
+    if solver is None and not start:
+        name: str = _methods(instance.family).default_method(instance)
         return name
-    kind = next(entry.kind for entry in entries(instance.family) if entry.name == name)
-    alike = (entry for entry in entries(instance.family) if entry.kind == kind and _covers(entry, instance))
-    return next((each.name for each in alike if "start" in (uses_of(each.make("highs"), instance) or ())), name)
+    return default(instance, solver, start).name
+
+
+def _with_start(chosen: Method, instance: Instance) -> Method:
+    """The method, or if it uses no start the first of its kind that does; else the method all the same."""
+    uses = uses_of(chosen, instance)
+    if uses is None or "start" in uses:
+        return chosen
+    listed = entries(instance.family)
+    kind = next(entry.kind for entry in listed if entry.name == split(chosen.name)[0])
+    made = (entry.make("highs") for entry in listed if entry.kind == kind)
+    covering = (each for each in made if each.refuses(instance) is None)
+    return next((each for each in covering if "start" in (uses_of(each, instance) or ())), chosen)
 
 
 def require_solver(name: str) -> None:
@@ -181,13 +197,9 @@ def require_solver(name: str) -> None:
         backend(name)
 
 
-def takes_solver(name: str, instance: Instance) -> bool:
-    """Whether the method of that name has, for the instance, a solver behind it that can be chosen."""
+def uses_solver(made: Method, instance: Instance) -> bool:
+    """Whether a method has, for the instance, a solver behind it that can be chosen."""
     try:
-        return solver_of(method(name, instance.family), instance) is not None
+        return solver_of(made, instance) is not None
     except NotApplicableError:
         return False
-
-
-def _covers(entry: Entry, instance: Instance) -> bool:
-    return entry.make("highs").refuses(instance) is None

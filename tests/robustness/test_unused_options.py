@@ -42,10 +42,26 @@ def test_solvers_that_a_method_does_not_use(method):
 
 def test_default_is_a_method_that_uses_the_solver():
     """By itself ``danoint`` is answered by a search of our own; with a solver by a model."""
-    assert not catalogue.takes_solver(ddlopt.default_method(DANOINT), DANOINT)
+    assert not catalogue.uses_solver(catalogue.default(DANOINT), DANOINT)
     assert ddlopt.default_method(DANOINT, "highs") == "min-congestion"
     assert ddlopt.default_method(TINY_ITSELF, "highs") == "rings-and-routes"
     assert ddlopt.default_method(MODELLED, "highs") == ddlopt.default_method(MODELLED)
+
+
+@pytest.mark.parametrize(
+    ("asked", "times"),
+    [
+        ({}, 1),
+        ({"method": "rings-and-routes"}, 1),
+        ({"method": "rings-and-routes", "start_from": "topology-finder"}, 2),
+    ],
+)
+@pytest.mark.parametrize("solver", [None, "highs"])
+def test_a_name_becomes_a_method_once(monkeypatch, asked, times, solver):
+    made, method = [], catalogue.method
+    monkeypatch.setattr(catalogue, "method", lambda name, *more: made.append(name) or method(name, *more))
+    assert ddlopt.solve(TINY_ITSELF, **asked, solver=solver).checked
+    assert len(made) == times
 
 
 def test_one_of_several_methods_is_enough():
