@@ -24,9 +24,6 @@ from ddlopt.solvers.options import Variant
 if TYPE_CHECKING:
     from ddlopt.certificates.topology import Checked, DesignCertificate
 
-CERTIFYING = "branch-and-bound"
-"""The method, of topologies, that writes certificates of its own."""
-
 
 def certify(
     instance: Instance | str | Path,
@@ -111,9 +108,8 @@ def certified(
         raise SolverError(f"no solution of '{problem.name}' is known, so there is no bound to prove")
     certificate: Certificate | None = None
     closed = False
-    writes = method is None and CERTIFYING in catalogue.method_names(problem.family)
-    own: Any = catalogue.method(CERTIFYING, problem.family) if writes else None
-    if own is not None and own.refuses(problem) is None:
+    own: Any = catalogue.certifying(problem) if method is None else None
+    if own is not None:
         # Listing digraphs with few hops takes a part of the time that branch and bound does, or ends at once.
         half = None if time_limit is None else time_limit / 2
         certificate, closed = proofs.prove(problem, solution, gap, half, trees=False)
@@ -121,7 +117,7 @@ def certified(
             if time_limit is not None:
                 # A limit is positive; proofs that are late leave next to nothing.
                 limits = replace(limits, time_s=max(0.01, time_limit - (time.perf_counter() - began)))
-            return _own_certificate(problem, CERTIFYING, own, out, limits, seed, progress)
+            return _own_certificate(problem, own.name, own, out, limits, seed, progress)
     if not closed:
         left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
         certificate, closed = proofs.prove(problem, solution, gap, left, method)

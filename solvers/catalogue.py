@@ -191,6 +191,15 @@ def _with_start(chosen: Method, instance: Instance) -> Method:
     return next((each for each in covering if "start" in (uses_of(each, instance) or ())), chosen)
 
 
+def certifying(instance: Instance) -> Method | None:
+    """The exact method that searches and writes certificates of its own, if one covers the instance.
+
+    It says so by having ``certified(instance, limits, seed, progress)``, which gives a result and a certificate.
+    """
+    made = (entry.make("highs") for entry in entries(instance.family) if entry.kind == "exact")
+    return next((each for each in made if hasattr(each, "certified") and each.refuses(instance) is None), None)
+
+
 def require_solver(name: str) -> None:
     """Raise :class:`UnknownNameError` if there is no solver of that name; whether it is installed is another matter."""
     with contextlib.suppress(SolverMissingError):
