@@ -289,11 +289,6 @@ class Instance(_Document):
     source: str = ""
 
     @property
-    def kernels(self) -> tuple[str, ...]:
-        """Modules whose kernels ``evaluate`` and ``bound`` of the problem call; see ``ddlopt.models.compilation``."""
-        return ()
-
-    @property
     def sense(self) -> Sense:
         """Whether the objective is minimised or maximised; a bound is one from below or from above accordingly."""
         return "minimize"

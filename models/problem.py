@@ -31,6 +31,11 @@ def _columns() -> dict[str, str]:
     return {"problem": "problem", "size": "size"}
 
 
+def always(*modules: str) -> Callable[[Any], tuple[str, ...]]:
+    """The same modules whatever the instance."""
+    return lambda _: modules
+
+
 @dataclass(frozen=True)
 class Problem:
     """One statement with one class of instances and one of answers: ``PROBLEM`` of the room's ``problem.py``.
@@ -59,6 +64,8 @@ class Problem:
         methods: each has every solution of the instance, at no more than it costs, and may have more.
     told_exactly : tuple of str
         Details of the check that are shown as fractions beside their digits.
+    kernels : callable
+        Modules whose kernels ``evaluate`` and ``bound`` call on an instance; see ``ddlopt.models.compilation``.
     columns : mapping
         Which attributes of an instance tables show, by header; of a tuple its length. The first is the size.
     """
@@ -74,6 +81,7 @@ class Problem:
     exact_bound: Callable[[Any], Fraction] | None = None
     relaxations: Mapping[str, Callable[[], Formulation]] = field(default_factory=dict)
     told_exactly: tuple[str, ...] = ()
+    kernels: Callable[[Any], tuple[str, ...]] = always()
     columns: Mapping[str, str] = field(default_factory=_columns)
 
     def tightest_bound(self, instance: Instance) -> float | None:

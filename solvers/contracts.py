@@ -10,6 +10,7 @@ from importlib.metadata import version
 from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
 
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.compilation import compile_kernels
 from ddlopt.models.contracts import Evidence, Formulation, Sense, Solution
 from ddlopt.models.errors import OptionError
@@ -264,7 +265,7 @@ def kernels_of(method: Any, instance: Any) -> tuple[str, ...]:
     A method says so by an attribute ``kernels``, or, where it depends on the instance, by ``kernels_for(instance)``.
     """
     own = method.kernels_for(instance) if hasattr(method, "kernels_for") else getattr(method, "kernels", ())
-    return (*instance.kernels, *own)
+    return (*problem_of(instance).kernels(instance), *own)
 
 
 OPTIONS = ("threads", "seed", "start")

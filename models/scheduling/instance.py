@@ -159,17 +159,6 @@ class SchedulingInstance(Instance):
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without(self, data_of(self), "mixed_types")
 
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Those of the bound, which prices need for objectives that are maximised."""
-        if self.objective in ("makespan", "completion"):
-            return ()
-        plans = ("ddlopt.models.scheduling.prices.plan_kernels",) if self.objective == "utility" else ()
-        offers = ("ddlopt.models.scheduling.prices.offer_kernels",) if self.typed else ()
-        keeps = self.objective == "utility" and (self.changes_cost or self.runs_are_long)
-        kept = ("ddlopt.models.scheduling.prices.kept_kernels",) if keeps else ()
-        return ("ddlopt.models.scheduling.prices.lagrangian_kernels", *plans, *offers, *kept)
-
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         require_memory(f"slots is {self.slots}: so many slots", 200.0 * self.slots)

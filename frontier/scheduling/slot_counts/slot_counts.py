@@ -18,6 +18,7 @@ from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
 from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
+from ddlopt.models.scheduling.problem import kernels_of_bound
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
@@ -95,7 +96,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """Those of the combinatorial bound and of the first schedule."""
-        return tuple(dict.fromkeys((*self.kernels, *instance.kernels, *FairSharing.kernels)))
+        return tuple(dict.fromkeys((*self.kernels, *kernels_of_bound(instance), *FairSharing.kernels)))
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the model of a slot does not cover, and objectives that are no sums over jobs."""

@@ -49,11 +49,6 @@ class ForwardInstance(CompressionProblem):
     forward_s: tuple[Annotated[float, Field(ge=0)], ...]
     parts: tuple[int, ...] = (1,)
 
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Those of the dual bound."""
-        return ("ddlopt.models.compression.timeline.dual.kernels",)
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         timeline = self.timeline

@@ -156,11 +156,6 @@ class LevelInstance(CompressionProblem):
     error_budget: float | None = Field(default=None, ge=0)
     time_budget_s: float | None = Field(default=None, gt=0)
 
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Those of the dual bound."""
-        return ("ddlopt.models.compression.timeline.dual.kernels",)
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         refuse_disorder([gradient.ready_s for gradient in self.gradients])

@@ -216,12 +216,6 @@ class CompressionInstance(CompressionProblem):
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without(self, data_of(self), "lanes")
 
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Those of the dual bound."""
-        fusion = ("ddlopt.models.compression.timeline.dual.fusion",) if self.fusion else ()
-        return ("ddlopt.models.compression.timeline.dual.kernels", *fusion)
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         for place, menu in enumerate(self.menus):

@@ -139,14 +139,6 @@ class StrategyInstance(DeploymentProblem):
         return len(self.costs)
 
     @property
-    def kernels(self) -> tuple[str, ...]:
-        """Those of the bound."""
-        return (
-            "ddlopt.models.deployment.strategies.kernels.tables",
-            "ddlopt.models.deployment.strategies.kernels.messages",
-        )
-
-    @property
     def objective_unit(self) -> str:
         """None: costs are as the user has them."""
         return ""

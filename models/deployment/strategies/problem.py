@@ -2,7 +2,9 @@
 
 from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
-from ddlopt.models.problem import Problem, later
+from ddlopt.models.problem import Problem, always, later
+
+_KERNELS = "ddlopt.models.deployment.strategies.kernels"
 
 PROBLEM = Problem(
     path="deployment/strategies",
@@ -13,4 +15,5 @@ PROBLEM = Problem(
     solution=StrategyAssignment,
     evaluate=evaluate_strategies,
     bound=later("ddlopt.models.deployment.strategies.bounds:strategies_bound"),
+    kernels=always(f"{_KERNELS}.tables", f"{_KERNELS}.messages"),
 )
