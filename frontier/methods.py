@@ -39,7 +39,6 @@ ENTRIES = (
         "deployment/plan",
         ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
         ("plan-prices", "exact", "a bound by prices of resources and paths for every deployment, and plans from them", "prices.method:PlanPrices"),
-        ("local-branching", "heuristic", "our neighbourhoods of a plan by the makespan bound; with its bound", "local_branching:LocalBranching"),
         storey="frontier",
     ),
     *entries(

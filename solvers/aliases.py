@@ -31,7 +31,6 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "data-parallel-sfb": "sufficient-factors:search=data-parallel",
         "data-parallel-speed": "data-parallel:split=speed",
         "plan-search-sfb": "sufficient-factors:search=plan-search,how=joint",
-        "strategy-local-search": "strategy-greedy:improve=true",
         "tag-bound": "tag:prior=bound",
         "tag-learned": "tag:prior=learned",
         "tag-sfb": "sufficient-factors:search=tag",

@@ -30,7 +30,6 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.data_parallel import DataParallel
 from ddlopt.solvers.deployment.plan.sufficient_factors import WithFactors
 from ddlopt.solvers.deployment.plan.tag import Tag
-from ddlopt.solvers.deployment.strategies.greedy import StrategyGreedy
 from ddlopt.solvers.gossip.exchange.rules import ExchangeRule
 from ddlopt.solvers.gossip.matchings.exact import Matcha
 from ddlopt.solvers.gossip.weights.exact import FastestWeights
@@ -63,7 +62,6 @@ BEFORE = {
         "data-parallel-sfb": WithFactors(search="data-parallel"),
         "data-parallel-speed": DataParallel(split="speed"),
         "plan-search-sfb": WithFactors(search="plan-search", how="joint"),
-        "strategy-local-search": StrategyGreedy(improve=True),
         "tag-bound": Tag(prior="bound"),
         "tag-learned": Tag(prior="learned"),
         "tag-sfb": WithFactors(search="tag"),

@@ -25,5 +25,4 @@ ENTRIES = entries(
     ("strategy-selection", "exact", "one-hot variables over the local polytope", "models:formulations.strategy_selection:StrategySelection"),
     ("tree-decomposition", "exact", "dynamic programming, with prices where memory binds", "tree_decomposition:StrategyDynamicProgram"),
     ("strategy-search", "heuristic", "messages, prices of memory, forests and small trees, with a bound", "search:StrategySearch"),
-    ("strategy-greedy", "heuristic", "node by node; then small trees chosen anew", "greedy:StrategyGreedy"),
 )  # fmt: skip
