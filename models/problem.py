@@ -36,6 +36,9 @@ def always(*modules: str) -> Callable[[Any], tuple[str, ...]]:
     return lambda _: modules
 
 
+_NO_KERNELS = always()
+
+
 @dataclass(frozen=True)
 class Problem:
     """One statement with one class of instances and one of answers: ``PROBLEM`` of the room's ``problem.py``.
@@ -81,7 +84,7 @@ class Problem:
     exact_bound: Callable[[Any], Fraction] | None = None
     relaxations: Mapping[str, Callable[[], Formulation]] = field(default_factory=dict)
     told_exactly: tuple[str, ...] = ()
-    kernels: Callable[[Any], tuple[str, ...]] = always()
+    kernels: Callable[[Any], tuple[str, ...]] = _NO_KERNELS
     columns: Mapping[str, str] = field(default_factory=_columns)
 
     def tightest_bound(self, instance: Instance) -> float | None:
