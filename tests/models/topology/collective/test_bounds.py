@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 from networks_drawn import all_sides, several
-from volume import for_each
+from volume import for_each, slow
 
+import ddlopt
 from ddlopt.instances import generators
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.arborescence import least_arborescence
@@ -111,7 +112,43 @@ def test_least_arborescences_are_those_of_all_trees(seed):
     assert {v: u for v, u in enumerate(before) if v != root} in list(trees_out_of(root, count))
 
 
-@for_each("seed", range(40))
+def star(out_of, into_):
+    """Three accelerators around a switch."""
+    links = [(v, 3, out_of) for v in range(3)] + [(3, v, into_) for v in range(3)]
+    return {"name": "star", "accelerators": 3, "switches": 1, "links": links}
+
+
+RING = {"name": "ring", "accelerators": 4, "links": [(v, (v + 1) % 4, 1.0) for v in range(4)]}
+
+
+@pytest.mark.parametrize(
+    ("network", "collective", "wanted"),
+    [
+        (star(3, 1), "reduce-scatter", Fraction(1, 3)),
+        (star(3, 1), "all-gather", Fraction(2, 3)),  # what two have leaves the switch for the third over one link
+        (star(1, 3), "reduce-scatter", Fraction(2, 3)),  # what one has to add to the sums of two leaves it over one
+        (star(1, 3), "broadcast", 1),
+        (star(1, 3), "all-reduce", Fraction(4, 3)),  # two send sums, and two of these are sent back
+        (star(3, 1), "all-reduce", Fraction(4, 3)),
+        (star(1, 3), "all-to-all", Fraction(2, 3)),
+        (star(5, 5), "all-to-all", Fraction(2, 15)),  # 12 links of paths over 30 bytes a second, as at each accelerator
+        (RING, "all-to-all", Fraction(3, 2)),  # 24 links of paths; no set has more than 4 pairs to send out
+        (RING, "all-reduce", Fraction(3, 2)),
+        (RING, "broadcast", 1),
+    ],
+)
+def test_bounds_by_hand(network, collective, wanted):
+    links = [{"source": i, "target": j, "bytes_per_s": b} for i, j, b in network["links"]]
+    root = {"root": 0} if collective == "broadcast" else {}
+    data = {**network, "links": links, "collective": collective, "collective_bytes": 1.0, **root}
+    instance = CollectiveInstance.from_data(data)
+    assert exact_collective_bound(instance) == wanted
+    if (network, collective) != (star(3, 1), "reduce-scatter"):  # more leads into its switch than out of it
+        assert ddlopt.solve(instance, time_limit=60).objective == pytest.approx(float(wanted))
+    assert 0 < wanted - Fraction(collective_bound(instance)) < 1e-9 * wanted
+
+
+@for_each("seed", [5, 13, 20, *map(slow, range(40))])
 def test_links_that_carry_less_in_one_direction(seed):
     """More may lead out of a set than into it: which of both counts depends on the collective."""
     draw = random.Random(seed)
