@@ -20,7 +20,7 @@ from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.units import unit_of
+from ddlopt.models.units import check_big_m, unit_of
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
@@ -149,7 +149,11 @@ class JointStrategyTopology:
 
     def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
         """Fill ``block`` with strategies, links, rings and routes."""
-        collapse = self.form == "congestion"
+        collapse, template = self.form == "congestion", template_of(instance)
+        if template is not None:
+            # Without forwarding no plan is known, and a link may have the bytes of all strategies together.
+            least, most = self._congestion_range(instance, template)
+            check_big_m(most, max(least, _unit_bytes(instance)), instance.name, "bytes on a link")
         if self.bounds:
             StrategyBound(collapse=collapse).build(block, instance)
         else:
@@ -157,7 +161,6 @@ class JointStrategyTopology:
             block.congestion = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
             add_iteration_time(block, instance, block.congestion)
         block.network = pyo.Block()
-        template = template_of(instance)
         if template is None:
             return
         topology = self._topology(instance, template)
@@ -172,7 +175,6 @@ class JointStrategyTopology:
             unit = topology.unit_bytes(template) / _unit_bytes(instance)
             add_rates(block, block.network.throughput, unit)
             tie(block, block.network, instance, block.reduced_rate, block.moved_rate)
-            least, most = self._congestion_range(instance, template)
             from_zero = least >= _FAINT_CONGESTION * most
             add_inverse(block, block.network.throughput, self.tangent_gap, from_zero, unit)
             if self.bounds:

@@ -79,7 +79,8 @@ def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -
     first, last = jobs.firsts[i], jobs.firsts[i + 1]
     gains, widths = jobs.gains[first:last], jobs.widths[first:last]
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
-    n = min(len(prices), int(np.ceil(whole / gains[0])))
+    # Of a job that hardly gets on in a slot the quotient is more than any whole number.
+    n = int(min(float(len(prices)), np.ceil(whole / gains[0])))
     segments = 0
     for w in range(first, last):
         segments += jobs.corners[w]

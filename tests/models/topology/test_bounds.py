@@ -154,9 +154,16 @@ def test_no_bound_exceeds_the_optimum_of_pairs_of_servers(seed):
     """Of the first ones each is needed: a bound that counts a little too much of something is above their optimum."""
     instance = pairs_of_servers(seed)
     best = brute_force(instance)
-    for name, bound in congestion_bounds(instance).items():
+    try:
+        bounds = congestion_bounds(instance)
+    except InfeasibleError:
+        assert best == inf
+        return
+    for name, bound in bounds.items():
         assert bound <= best * (1 + 1e-7), name
-    assert exact_lower_bound(instance) <= Fraction(instance.iteration_time_s(best)) * (1 + Fraction(1, 10**7))
+    assert best == inf or exact_lower_bound(instance) <= Fraction(instance.iteration_time_s(best)) * (
+        1 + Fraction(1, 10**7)
+    )
 
 
 def test_traffic_that_leaves_its_block_crosses_two_links_and_no_more():
