@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.models.aggregation.table.bounds import table_bound
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.aggregation.table.values import best_values
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, term, total, weighted
 from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
-from ddlopt.models.units import unit_of
+from ddlopt.models.units import check_big_m, unit_of
 
 _PARTS = 16
 """Units that an even division takes: good ones have errors of some of them, or some tenths, and not of millionths."""
@@ -74,6 +75,7 @@ class TablePath:
     def build(self, block: pyo.Block, instance: TableInstance) -> None:
         """Fill ``block``."""
         unit = error_unit(instance)
+        check_big_m(_even_error(instance), table_bound(instance), instance.name, "errors of entries of one length")
         arcs = [_arcs(table) for table in instance.tables]
         indices = [(k, a, b) for k, own in enumerate(arcs) for a, b in own]
         block.ENTRIES = pyo.Set(dimen=3, initialize=indices)
@@ -154,10 +156,15 @@ def error_unit(instance: TableInstance) -> float:
     A sixteenth of the objective where each table has as many entries, all of the same length, as memory allows; where
     that is 0, of the largest error of tables with one entry.
     """
+    single = [table.weight * float(_errors(table, [(table.low, table.high + 1)])[0]) for table in instance.tables]
+    return unit_of(_even_error(instance), max(single), parts=_PARTS)
+
+
+def _even_error(instance: TableInstance) -> float:
+    """The objective of as many entries for each table, all of the same length, as memory allows."""
     most = max(1, instance.budget_bytes // sum(table.entry_bytes for table in instance.tables))
     even = [table.weight * float(_errors(table, _even(table, most)).max()) for table in instance.tables]
-    single = [table.weight * float(_errors(table, [(table.low, table.high + 1)])[0]) for table in instance.tables]
-    return unit_of(sum(even) if instance.goal == "sum" else max(even), max(single), parts=_PARTS)
+    return sum(even) if instance.goal == "sum" else max(even)
 
 
 def _even(table: LookupFunction, most: int) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, staleness
 from ddlopt.models.linear import Rows, linear, total
-from ddlopt.models.units import unit_of
+from ddlopt.models.units import in_units, unit_of
 
 MOST_STEPS = 300
 """Beyond, there are more than 45 000 segments."""
@@ -86,10 +86,11 @@ class ExchangePath:
             path_is_connected="a segment begins where another one ends",
             budget_is_respected="so many sends at most",
         )
-        costs = []
+        costs, simple = [], _simple(instance)
         for s in range(steps):
             own = np.cumsum(staleness(instance.points[s:], (), instance.plain))
-            costs += ((own + (instance.send_cost or 0.0) * (s > 0)) / scale).tolist()
+            # What is far staler than a simple plan is in no optimum, and a cost of 1e25 is none for a solver.
+            costs += in_units(own + (instance.send_cost or 0.0) * (s > 0), scale, simple).tolist()
         block.objective = pyo.Expression(expr=linear(zip(costs, (x[arc] for arc in arcs), strict=True)))
 
     def start(self, block: pyo.Block, instance: ExchangeInstance, solution: ExchangeTimes) -> None:
@@ -134,6 +135,18 @@ def unit(instance: ExchangeInstance) -> float:
     else:
         least = sum(min(each, instance.send_cost or 0.0) for each in near)
     return unit_of(least, float(staleness(instance.points, (), instance.plain).mean()), parts=1)
+
+
+def _simple(instance: ExchangeInstance) -> float:
+    """The objective of sends where the way from the step before is longest, or longer than what a send costs."""
+    jumps = [float(staleness(instance.points[t - 1 : t + 1], (), instance.plain)[1]) for t in range(1, instance.size)]
+    first = sorted(range(1, instance.size), key=lambda t: (-jumps[t - 1], t))
+    if instance.sends is not None:
+        times = first[: instance.sends]
+    else:
+        times = [t for t in first if jumps[t - 1] > (instance.send_cost or 0.0)]
+    stale = float(staleness(instance.points, tuple(sorted(times)), instance.plain).sum())
+    return stale + (instance.send_cost or 0.0) * len(times)
 
 
 def _nearest(instance: ExchangeInstance) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.units import unit_of
 
 # Beyond it the model is too large to get anywhere.
 _MOST_VARIABLES = 100_000
@@ -210,6 +211,7 @@ def _add_loads(block: pyo.Block, places: GangPlaces) -> None:
     """Workers of the jobs that run fit on every server."""
     instance = places.instance
     demand, capacity = instance.demand.tolist(), instance.capacity.tolist()
+    units = [unit_of(max(demand[j][r] for j in places.jobs), parts=1) for r in range(len(instance.resources))]
     loads = [(j, s, t) for j in places.jobs for s in places.servers if places.room[j][s] for t in places.slots(j)]
     block.LOADS = pyo.Set(dimen=3, initialize=loads, doc="(job, server, slot)")
     block.load = pyo.Var(
@@ -230,8 +232,9 @@ def _add_loads(block: pyo.Block, places: GangPlaces) -> None:
 
     @block.Constraint(sorted(at), range(len(instance.resources)), doc="servers are large enough")
     def servers_are_large_enough(b: Any, s: int, t: int, r: int) -> Any:
-        terms = [(demand[j][r], b.load[j, s, t]) for j in at[s, t] if demand[j][r]]
-        return linear(terms) <= capacity[s][r] * (1 + FEASIBILITY_TOL) if terms else pyo.Constraint.Skip
+        terms = [(demand[j][r] / units[r], b.load[j, s, t]) for j in at[s, t] if demand[j][r]]
+        most = capacity[s][r] / units[r] * (1 + FEASIBILITY_TOL)
+        return linear(terms) <= most if terms else pyo.Constraint.Skip
 
 
 def _add_levels(block: pyo.Block, places: GangPlaces) -> None:

@@ -25,6 +25,7 @@ from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.units import unit_of
 
 _MOST_TERMS = 1_500_000
 """Entries of the rows of the pool beyond which building alone takes minutes."""
@@ -233,12 +234,15 @@ def add_busy(block: pyo.Block, lowest: int, horizon: int) -> None:
 def _add_pool(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[int, int]]], late: int) -> None:
     """The pool is large enough wherever something may start; from slot ``late`` on it has only what busy slots have."""
     slots = sorted({t for kind in plan.kinds for t in kind.starts} | set(range(late, plan.horizon)))
-    kinds, capacity = plan.kinds, plan.capacity
+    kinds = plan.kinds
+    # Of 1e-11 of something in 4e-12 of it solvers make nothing.
+    units = [unit_of(max((kind.taken[r] for kind in kinds), default=0.0), parts=1) for r in range(len(plan.capacity))]
+    capacity = [room / unit for room, unit in zip(plan.capacity, units, strict=True)]
 
     @block.Constraint(range(len(capacity)), slots, doc="the pool is large enough")
     def pool_is_large_enough(b: Any, r: int, t: int) -> Any:
-        terms = [(kinds[k].taken[r], b.starting[k, start]) for k, start in running.get(t, ()) if kinds[k].taken[r]]
-        if not terms:
+        taken = [(kinds[k].taken[r] / units[r], start, k) for k, start in running.get(t, ()) if kinds[k].taken[r]]
+        if not taken:
             return pyo.Constraint.Skip
         room = capacity[r] * b.busy[t] if t >= late else capacity[r]
-        return linear(terms) <= room
+        return linear([(amount, b.starting[k, start]) for amount, start, k in taken]) <= room
