@@ -91,7 +91,8 @@ class Estimate:
             distance = shortest_path(self._links(columns, rng), unweighted=True, indices=sources)
             for place, (seen, amount) in enumerate(patterns):
                 travelled = float(seen.data @ distance[seen.row, seen.col])
-                row[place] = amount * (travelled / seen.data.sum() if seen.nnz else self.far)
+                sent = float(seen.data.sum())  # a pattern may have entries of 0
+                row[place] = amount * (travelled / sent if sent > 0 else self.far)
         return hops
 
     def _links(self, columns: Ints, rng: np.random.Generator) -> csr_array:
