@@ -154,6 +154,8 @@ class JointStrategyTopology:
             # Without forwarding no plan is known, and a link may have the bytes of all strategies together.
             least, most = self._congestion_range(instance, template)
             check_big_m(most, max(least, _unit_bytes(instance)), instance.name, "bytes on a link")
+            # A strategy that is off by 1e-9 has bytes in equations, which solvers then call infeasible.
+            check_big_m(_most_bytes(instance), max(most, _unit_bytes(instance)), instance.name, "bytes of a strategy")
         if self.bounds:
             StrategyBound(collapse=collapse).build(block, instance)
         else:
@@ -250,6 +252,19 @@ def _refuses_faint_bytes(instance: CodesignInstance) -> str | None:
             if 0 < least[p] * amount < FAINT * carried:
                 return told(f"the output of layer '{instance.layers[source].name}'", least[p] * amount)
     return None
+
+
+def _most_bytes(instance: CodesignInstance) -> float:
+    """What any strategy has to reduce in a group, or sends from one server to another, at most."""
+    tables = tables_of(instance)
+    largest = [float(pattern.unit.data.max(initial=0.0)) for pattern in tables.patterns]
+    found = [0.0]
+    for reductions, sent in zip(tables.reductions, tables.sent, strict=True):
+        found += [amount for of in reductions for amount in of.values()]
+        found += [largest[p] * amount for of in sent for p, amount in of.items()]
+    for moves, amount in zip(tables.moves, tables.edge_bytes.tolist(), strict=True):
+        found += [largest[p] * amount for p in np.unique(moves[moves >= 0]).tolist()]
+    return max(found)
 
 
 def _unit_bytes(instance: CodesignInstance) -> float:
