@@ -240,6 +240,10 @@ def compare(
     raise typer.Exit(0 if all(result.status.solved for result in results) else NO_ANSWER)
 
 
+_FINDINGS_S = 30.0
+"""For the best plan beside somebody's; most instances are proven much sooner."""
+
+
 @app.command()
 def check(
     name: Name,
@@ -250,6 +254,14 @@ def check(
     time_limit: ProofTimeLimit = None,
     vipr: Vipr = None,
     exact: Annotated[bool, typer.Option(help="Calculate in rational numbers; a proof always is.")] = False,
+    source_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="SOLUTION is anybody's file for a framework: megatron, torchtitan or deepspeed.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a solution: its objective, and every constraint that it violates; or check the proof of a bound."""
@@ -267,7 +279,8 @@ def check(
     from ddlopt.analysis.tables import json_text
     from ddlopt.display import quantity, verdict
 
-    evaluation = ddlopt.check(instance, solution, exact=exact)
+    answer: Any = solution if source_format is None else ddlopt.import_plan(instance, solution, source_format)
+    evaluation = ddlopt.check(instance, answer, exact=exact)
     objective = None if evaluation.objective is None else float(evaluation.objective)
     if as_json:
         data = {
@@ -287,6 +300,11 @@ def check(
         say(verdict(instance, evaluation, exact))
         for key, value in evaluation.details.items():
             say(f"{key}: {quantity(key, value if exact else float(value))}")
+        if source_format is not None:
+            from ddlopt.plans import findings
+
+            for line in findings(instance, answer, _FINDINGS_S):
+                say(line)
     raise typer.Exit(0 if evaluation.feasible else NO_ANSWER)
 
 

@@ -21,6 +21,7 @@ DRAWN = {
     "deployment/strategies": "deployment/strategies-training-l4",
     "deployment/microbatches": "deployment/microbatches-unit-p4-n6",
     "deployment/pipeline": "deployment/pipeline-tiny-l4-k4",
+    "deployment/step": "deployment/step-tiny-l8-k8",
     "aggregation/hot": "aggregation/hot-tiny-p12-s1",
     "aggregation/registers": "aggregation/registers-tiny-n8-r3",
     "aggregation/tree": "aggregation/tree-soar-n7-k2",

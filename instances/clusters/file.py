@@ -57,10 +57,16 @@ class Network(Part):
         Of a server, per direction, all its cards together.
     latency_us : float, optional
         Of a message; 10 if not given, an assumption.
+    unit_servers : int, optional
+        Servers whose accelerators of the same rank hang on one switch (rails); beyond them is a spine.
+    spine_gigabit_per_s : float, optional
+        Of a server, to servers of other units; as inside a unit if not given.
     """
 
     gigabit_per_s: float = Field(gt=0)
     latency_us: float | None = Field(default=None, ge=0)
+    unit_servers: int | None = Field(default=None, ge=1)
+    spine_gigabit_per_s: float | None = Field(default=None, gt=0)
 
 
 class Optics(Part):

@@ -19,7 +19,7 @@ _GIGA, _MICROSECONDS = 1e9, 1e6
 _BYTES_A_SERVER, _BYTES_A_PAIR = 400.0, 32.0
 """What a group of devices takes in Python, and a bandwidth with the copies that are made of it."""
 _LINKS = ("degree", "gigabit_per_s", "optics", "link_bandwidth_bytes_per_s")
-_NETWORK = ("network_gigabit_per_s", "bandwidth_bytes_per_s", "latency_us")
+_NETWORK = ("network_gigabit_per_s", "bandwidth_bytes_per_s", "latency_us", "unit_servers", "spine_gigabit_per_s")
 _SERVERS = ("servers", "nodes", "gpus_per_server", "gpus_per_node", "gpus", "workers")
 _ACCELERATORS = ("accelerator", "memory_gigabytes", "intra", "intra_gigabytes_per_s")
 _TAKEN = (*_SERVERS, *_ACCELERATORS, *_LINKS, *_NETWORK, "devices_of", "coding_us")
@@ -110,6 +110,8 @@ def _of_network(cluster: Cluster, name: str, what: str) -> Any:
         "network_gigabit_per_s": cluster.network.gigabit_per_s,
         "bandwidth_bytes_per_s": cluster.network.gigabit_per_s * GIGABIT_PER_S,
         "latency_us": cluster.network.latency_us,
+        "unit_servers": cluster.network.unit_servers,
+        "spine_gigabit_per_s": cluster.network.spine_gigabit_per_s,
     }[name]
 
 

@@ -279,6 +279,22 @@ def _microbatches(draw: random.Random, seed: int) -> Instance:
     )
 
 
+def _step(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "deployment",
+        "step",
+        seed,
+        layers=draw.randint(1, 5),
+        heads=draw.choice((1, 2, 4)),
+        experts=draw.choice((0, 0, 2, 4)),
+        sequence=draw.choice((32, 128)),
+        global_batch=draw.choice((1, 4, 6)),
+        servers=draw.randint(1, 3),
+        gpus_per_server=draw.choice((1, 2)),
+        memory_gigabytes=draw.choice((0.02, 0.1, 1.0)),
+    )
+
+
 def _hot(draw: random.Random, seed: int) -> Instance:
     jobs = []
     for number in range(draw.randint(1, 2)):
@@ -419,6 +435,7 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "deployment/strategies": _strategies,
     "deployment/pipeline": _pipeline,
     "deployment/microbatches": _microbatches,
+    "deployment/step": _step,
     "aggregation/hot": _hot,
     "aggregation/registers": _registers,
     "aggregation/tree": _tree,

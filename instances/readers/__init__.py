@@ -38,6 +38,7 @@ _READERS = {
     "transformer-codesign": "models.transformer_config.read_codesign",
     "transformer-deployment": "models.transformer_config.read_deployment",
     "transformer-pipeline": "models.transformer_pipeline.read_transformer_pipeline",
+    "calculon": "models.calculon.read_calculon",
     "transformer-topology": "models.transformer_config.read_topology",
     "topology-zoo": "zoo.topology_zoo.read_topology_zoo",
     "topology-zoo-gossip": "zoo.zoo_gossip.read_zoo_gossip",
@@ -79,7 +80,8 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``onnx``: a neural network whose gradients are compressed; ``onnx-topology``: the same as a job
         that needs links; ``onnx-codesign``: that, with a strategy for each layer left open; ``onnx-deployment``: its
         operators, which need devices. ``transformer``, ``transformer-topology`` and so on: the same from the
-        ``config.json`` of a transformer; ``transformer-pipeline``: plans for pipelines of it.
+        ``config.json`` of a transformer; ``transformer-pipeline``: plans for training it.
+        ``calculon``: a model of Calculon, on one of its systems.
         ``profile``, ``profile-topology``: a job as ``profile_job.py`` measured it.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
         ``topology-zoo-gossip``: the same as a graph whose nodes gossip.

@@ -11,6 +11,7 @@ a100-80      19.5     312           80 GB    2039      300        NVIDIA A100 80
 h100         67       989.4  1978.9 80 GB    3350      450        NVIDIA H100 SXM
 h200         67       989.4  1978.9 141 GB   4800      450        NVIDIA H200 SXM
 b200         75       2250   4500   180 GB   8000      900        NVIDIA HGX B200
+gb200        80       2500   5000   186 GB   8000      900       NVIDIA GB200 NVL72, of one of its 72
 mi300x       163.4    1307.4 2614.9 192 GB   5300      448        AMD Instinct MI300X
 tpu-v5p      76.5     459           95 GB    2765      600        Google Cloud TPU v5p
 trainium2    181      667    1299   96 GB    2900      640        AWS Trainium2
@@ -75,7 +76,7 @@ class Accelerator:
             known = ", ".join(("fp32", *rates))
             raise OptionError(f"precision is '{precision}', which {self.name} does not have; use one of: {known}")
         rate, card = rates[precision.name], self.name.partition(" at ")[0]
-        told = f"{card} at {_TENSOR_CORES:.0%} of its peak in {precision}, {_MEMORY:.0%} of memory bandwidth"
+        told = f"{card} at {TENSOR_CORES:.0%} of its peak in {precision}, {MEMORY:.0%} of memory bandwidth"
         return replace(self, name=told, flops_per_s=rate, convolution_flops_per_s=rate, rates=None)
 
     def forward_s(self, layer: Layer, batch: int) -> float:
@@ -88,7 +89,7 @@ class Accelerator:
         return table.moved_bytes(batch) / self.memory_bytes_per_s
 
 
-_PRODUCTS, _CONVOLUTIONS, _TENSOR_CORES, _MEMORY = 0.85, 0.50, 0.60, 0.67
+_PRODUCTS, _CONVOLUTIONS, TENSOR_CORES, MEMORY = 0.85, 0.50, 0.60, 0.67
 """Parts of the peaks that are sustained. Assumptions: the first, second and last are close to the operator times that
 FlexNet's authors measured on an A100, with products in FP32 and convolutions in TF32. The third is for products in 16
 and 8 bits: more than the 40 to 55 % of the peak that whole training steps publish, which have much that is no product.
@@ -110,11 +111,11 @@ def _accelerator(
     faster = {"bf16": bf16, "fp8": fp8}
     told = f"{_PRODUCTS:.0%} of FP32" + (f", {part:.0%} of TF32 in convolutions" if convolutions else "")
     return Accelerator(
-        f"{name} at {told}, {_MEMORY:.0%} of memory bandwidth",
+        f"{name} at {told}, {MEMORY:.0%} of memory bandwidth",
         flops_per_s=_PRODUCTS * (fp32 * _TERA),
         convolution_flops_per_s=part * (peak * _TERA),
-        memory_bytes_per_s=_MEMORY * (bandwidth * _GIGA),
-        rates=tuple((which, _TENSOR_CORES * (peak * _TERA)) for which, peak in faster.items() if peak) or None,
+        memory_bytes_per_s=MEMORY * (bandwidth * _GIGA),
+        rates=tuple((which, TENSOR_CORES * (peak * _TERA)) for which, peak in faster.items() if peak) or None,
         memory_gigabytes=memory,
         link_gigabytes_per_s=link,
     )
@@ -137,6 +138,7 @@ ACCELERATORS = {
     "h100": _accelerator("H100-SXM", 67, 3350, 494.7, bf16=989.4, fp8=1978.9, memory=80, link=450),
     "h200": _accelerator("H200-SXM", 67, 4800, 494.7, bf16=989.4, fp8=1978.9, memory=141, link=450),
     "b200": _accelerator("B200-HGX", 75, 8000, 1125, bf16=2250, fp8=4500, memory=180, link=900),
+    "gb200": _accelerator("GB200", 80, 8000, 1250, bf16=2500, fp8=5000, memory=186, link=900),
     "mi300x": _accelerator("MI300X", 163.4, 5300, 653.7, bf16=1307.4, fp8=2614.9, memory=192, link=448),
     "tpu-v5p": _accelerator("TPU v5p", 459 / 6, 2765, bf16=459, memory=95, link=600),
     "trainium2": _accelerator("Trainium2", 181, 2900, bf16=667, fp8=1299, memory=96, link=640),

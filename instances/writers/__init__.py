@@ -37,7 +37,9 @@ class Writer:
         Whether comments are those of XML.
     bare : bool
         Whether the file has nothing besides, as whoever reads it knows no comments. It is read back by
-        :mod:`ddlopt.instances.readers.schedules`.
+        :mod:`ddlopt.instances.readers.schedules`, or as anybody's.
+    reads : str, optional
+        Module and function that makes a solution of anybody's file in this format.
     """
 
     place: str
@@ -46,20 +48,27 @@ class Writer:
     first_line: str = ""
     xml: bool = False
     bare: bool = False
+    reads: str = ""
 
     def body(self, instance: Instance, solution: Solution, evaluation: Evaluation, options: Mapping[str, Any]) -> str:
         """What the format says of a solution that has been checked."""
-        module, _, function = self.place.rpartition(".")
-        written: str = getattr(import_module(f"{__name__}.{module}"), function)(
-            instance, solution, evaluation, **options
-        )
+        written: str = _function(self.place)(instance, solution, evaluation, **options)
         return written
+
+    def read(self, instance: Instance, text: str, origin: str) -> Solution:
+        """A solution that the file of somebody says."""
+        found: Solution = _function(self.reads)(instance, text, origin)
+        return found
 
     def options(self) -> dict[str, Any]:
         """What it takes besides, with defaults."""
-        module, _, function = self.place.rpartition(".")
-        signature = inspect.signature(getattr(import_module(f"{__name__}.{module}"), function))
+        signature = inspect.signature(_function(self.place))
         return {each.name: each.default for each in list(signature.parameters.values())[3:]}
+
+
+def _function(place: str) -> Any:
+    module, _, function = place.rpartition(".")
+    return getattr(import_module(f"{__name__}.{module}"), function)
 
 
 _BASH = "#!/usr/bin/env bash"
@@ -82,10 +91,32 @@ _WRITERS = {
     "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
     "node-list": Writer("cluster.hosts.node_list", ("cluster/placement",), "the hosts of each gang, with commas"),
     "rank-file": Writer("cluster.hosts.rank_file", ("cluster/placement",), "the host of each rank, for Open MPI"),
+    "megatron": Writer(
+        "training.megatron.megatron",
+        ("deployment/step",),
+        "flags of Megatron-LM",
+        _BASH,
+        reads="training.megatron.read_megatron",
+    ),
+    "torchtitan": Writer(
+        "training.torchtitan.torchtitan",
+        ("deployment/step",),
+        "tables of torchtitan's TOML",
+        reads="training.torchtitan.read_torchtitan",
+    ),
+    "deepspeed": Writer(
+        "training.deepspeed.deepspeed",
+        ("deployment/step",),
+        "DeepSpeed's JSON",
+        reads="training.deepspeed.read_deepspeed",
+        bare=True,
+    ),
 }
 
 FORMATS = tuple(_WRITERS)
 """What :func:`export_plan` can write."""
+OTHERS = tuple(name for name, writer in _WRITERS.items() if writer.reads)
+"""Formats in which :func:`read_plan` takes anybody's files."""
 
 
 def formats_of(instance: Instance) -> tuple[str, ...]:
@@ -166,6 +197,27 @@ def import_plan(instance: Instance, file: str | Path) -> Solution:
     return solution
 
 
+def read_plan(instance: Instance, file: str | Path, source_format: str) -> Solution:
+    """The solution that anybody's file in a format says, e.g. flags that somebody trains with.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    OptionError
+        If the format is of other problems, or is not read without the solution in it.
+    SolutionError
+        If the file cannot be read.
+    """
+    writer = _writer(source_format)
+    _require_format(instance, source_format)
+    if not writer.reads:
+        raise OptionError(
+            f"format '{source_format}' is read by import-plan alone; of others' files: {', '.join(OTHERS)}"
+        )
+    return writer.read(instance, document.read(file), str(file))
+
+
 def _writer(name: str) -> Writer:
     if name not in _WRITERS:
         raise UnknownNameError(f"there is no format '{name}'; there are: {', '.join(FORMATS)}")
@@ -181,4 +233,4 @@ def _require_format(instance: Instance, name: str) -> None:
         )
 
 
-__all__ = ["FORMATS", "export_plan", "formats_of", "import_plan", "options_of", "summaries"]
+__all__ = ["FORMATS", "export_plan", "formats_of", "import_plan", "options_of", "read_plan", "summaries"]

@@ -22,6 +22,7 @@ from ddlopt.models.deployment.plan.instance import (
     Tensor,
 )
 from ddlopt.models.deployment.plan.solution import Deployment, GroupPlan
+from ddlopt.models.deployment.step.instance import StepBlock, StepInstance, StepOption, StepPlan, Tier, Way
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.problem import Family, records
 
@@ -50,9 +51,15 @@ __all__ = [
     "PipelineLayer",
     "PipelinePlan",
     "PlanStage",
+    "StepBlock",
+    "StepInstance",
+    "StepOption",
+    "StepPlan",
     "StrategyAssignment",
     "StrategyInstance",
     "Tensor",
+    "Tier",
+    "Way",
     "bound",
     "evaluate",
 ]
@@ -63,6 +70,7 @@ PROBLEMS = records(
     "ddlopt.models.deployment.strategies.problem",
     "ddlopt.models.deployment.pipeline.problem",
     "ddlopt.models.deployment.microbatches.problem",
+    "ddlopt.models.deployment.step.problem",
 )
 FAMILY = Family.of_several(
     "deployment",

@@ -16,6 +16,7 @@ import pipeline_cases
 import placement_brute_force
 import register_cases
 import sfb_cases
+import step_cases
 import table_cases
 from aggregation_graph_cases import answers as graph_answers
 from aggregation_graph_cases import random_instance as random_graph
@@ -282,6 +283,13 @@ def microbatches(seed, span=False):
             return microbatches(seed + 1, span)
     found = [each for each in microbatch_cases.orders(instance) if evaluate_order(instance, each, exact=True).feasible]
     return instance, random.Random(seed).sample(found, min(len(found), 40))
+
+
+def step(seed):
+    """Plans among all of a small instance."""
+    instance, draw = step_cases.drawn(seed), random.Random(seed)
+    found = list(step_cases.plans(instance))
+    return instance, draw.sample(found, min(len(found), 200))
 
 
 def hot(seed):

@@ -188,7 +188,7 @@ APART = {"nodes": 4, "edges": [[0, 1], [2, 3]]}
         (
             PLAN,
             lambda d: d.update(problem="where"),
-            "problem is 'where'; use one of: microbatches, partition, pipeline, plan, strategies",
+            "problem is 'where'; use one of: microbatches, partition, pipeline, plan, step, strategies",
         ),
         (PLAN, _tensor_back, "the operators form a cycle: "),
         (PLAN, lambda d: d["operators"][0]["times_s"].clear(), "times_s"),

@@ -79,6 +79,7 @@ NOT_DRAWN = {
     "deployment/pipeline": {
         "edges.*.user": "zero",
     },
+    "deployment/step": {},
     "deployment/strategies": {
         "aliases.*": "empty, unequal lists",
         "aliases.*.*": "twins, unequal figures, zero",

@@ -57,6 +57,7 @@ from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import T
 from ddlopt.models.deployment.pipeline.formulations.stage_path import StagePath
 from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
+from ddlopt.models.deployment.step.formulations.plan_choice import PlanChoice
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
 from ddlopt.models.errors import RangeError
 from ddlopt.models.gossip.circulant.formulations.circulant_generators import CirculantGenerators, CirculantWeights
@@ -115,6 +116,7 @@ CASES = {
     "CountedStarts of spans": (CountedStarts, partial(cases.microbatches, span=True)),
     "StagePath": (StagePath, cases.pipeline),
     "DomainUses": (DomainUses, cases.placement),
+    "PlanChoice": (PlanChoice, cases.step),
     "CirculantGenerators": (CirculantGenerators, cases.circulant),
     "CirculantWeights": (CirculantWeights, cases.circulant),
     "ExchangePath": (ExchangePath, cases.exchange),

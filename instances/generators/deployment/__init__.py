@@ -11,6 +11,7 @@ _KINDS = {
     "layered": "deployment.partition.layered",
     "microbatches": "deployment.microbatches.pipeline",
     "pipeline": "deployment.pipeline.blocks",
+    "step": "deployment.step.training",
     "strategies": "deployment.strategies.training",
     "strategies-tree": "deployment.strategies.tree",
 }
@@ -29,6 +30,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> DeploymentProblem:
         One of :data:`KINDS`. ``network``, ``random``: where operators of a training step run; ``network`` takes a
         neural network's shapes. ``layered``: layers over accelerators and processors. ``microbatches``: passes
         of micro-batches in a pipeline. ``pipeline``: blocks of a large model.
+        ``step``: a transformer's training step.
         ``strategies…``: strategies of operators, for a training graph or a tree.
     seed : int
     **options

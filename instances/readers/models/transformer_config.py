@@ -99,14 +99,16 @@ def read_transformer(path: str | Path, sequence: int | None = None) -> Transform
     return _config(path).sizes(sequence)
 
 
-def read_sizes(path: str | Path, sequence: int | None = None) -> tuple[Transformer, Precision, str]:
+def read_sizes(path: str | Path | Mapping[str, Any], sequence: int | None = None) -> tuple[Transformer, Precision, str]:
     """The same with the precision, and what was read and assumed."""
     config = _config(path)
     sizes = config.sizes(sequence)
     return sizes, config.precision, config.told(sizes)
 
 
-def _config(path: str | Path) -> "_Config":
+def _config(path: str | Path | Mapping[str, Any]) -> "_Config":
+    if isinstance(path, Mapping):
+        return _Config("configuration", path)
     try:
         data = parsed(read_text(path), finite=False)
     except UnreadableError as problem:

@@ -1,12 +1,15 @@
-"""Plans for pipelines of a transformer on a cluster: blocks with times by a roofline and memory by formulas."""
+"""Plans for training a transformer on a cluster: blocks with times by a roofline and memory by formulas."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ddlopt.instances.options import at_least, checked, positive
+from ddlopt.instances.options import at_least, checked, one_of, positive
 from ddlopt.instances.readers.models.transformer_config import read_sizes
 from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
 from ddlopt.instances.workloads.networks.layers import Layer
+from ddlopt.instances.workloads.networks.step_costs import Setting
 from ddlopt.instances.workloads.networks.transformer_costs import (
     activation_bytes,
     exchange_time_s,
@@ -15,56 +18,96 @@ from ddlopt.instances.workloads.networks.transformer_costs import (
 )
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision, precision_of
+from ddlopt.instances.workloads.step_instances import Menu, blocks_of, menu_of, optimizer_s
+from ddlopt.instances.workloads.step_rates import INNER, INNER_LATENCY_S, OUTER, OUTER_LATENCY_S, rates_of
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
+from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance
+from ddlopt.models.deployment.step.instance import StepInstance
 from ddlopt.models.errors import OptionError
 
-# A definition.
-_GIGA = 1e9
+# Definitions.
+_GIGA, _MICRO = 1e9, 1e-6
 _PART_EXCHANGES = 2
 """All-reduces of a part of a block, forward and backward; one more where it is recomputed."""
 _ENCODER = "encoder."
+_LEAST_TOKENS = 4096
+"""A device is not given a smaller part of a sequence."""
 
 
 @checked
 def read_transformer_pipeline(
-    path: str | Path,
+    path: str | Path | Mapping[str, Any],
     *,
+    objective: Literal["step", "throughput"] = "step",
     sequence: int | None = None,
     global_batch: int = 512,
-    micro_batch: int = 1,
+    micro_batch: int | None = None,
     precision: str | None = None,
-    nodes: int = 8,
-    gpus_per_node: int = 8,
+    servers: int = 8,
+    gpus_per_server: int = 8,
     accelerator: str | Accelerator = "h100",
     memory_gigabytes: float | None = None,
     intra_gigabytes_per_s: float | None = None,
-    network_gigabit_per_s: float = 400.0,
+    network_gigabit_per_s: float = 3200.0,
+    latency_us: float | None = None,
+    unit_servers: int | None = None,
+    spine_gigabit_per_s: float | None = None,
+    tensor: list[int] | None = None,
+    context: list[int] | None = None,
+    interleaving: int = 8,
+    sharding: list[int] | None = None,
+    overlap: float = 1.0,
+    fused_attention: bool = True,
+    dropout: bool = False,
+    slower_inside: bool = False,
     name: str | None = None,
-) -> PipelineInstance:
-    """Stages, degrees and options of a transformer's training.
+) -> DeploymentProblem:
+    """Plans for training a transformer.
 
-    A layer of the instance is a block, the tables or the head; a sample of the instance is a micro-batch. What an
-    encoder gives goes along from stage to stage of the decoder. Devices that share a layer are in one server and
-    exchange at its bandwidth, which is in a layer's time; stages and replicas exchange at a device's part of the
-    network. Memory is state, unsharded, and activations.
+    ``step``: uniform degrees, as :class:`~ddlopt.models.deployment.step.instance.StepInstance` says, with every degree
+    that the model and a server allow. ``throughput``: stages of their own degrees, a
+    :class:`~ddlopt.models.deployment.pipeline.instance.PipelineInstance`, whose layers are blocks, tables and head,
+    and whose samples are micro-batches; memory is state, unsharded, and activations, and replicas and stages exchange
+    at a device's part of the network.
 
     Parameters
     ----------
-    path : str or Path
-        ``config.json``.
+    path : str, Path or mapping
+        ``config.json``, or what it holds.
+    objective : {"step", "throughput"}
     sequence : int, optional
         Tokens of a sample; by default the context, at most 2048.
-    global_batch, micro_batch : int
-        Samples of a step and of a micro-batch.
+    global_batch : int
+        Samples of a step.
+    micro_batch : int, optional
+        Samples of a micro-batch; by default the best of 1 to 16, and 1 for ``throughput``.
     precision : {"fp32", "bf16", "fp8"}, optional
         By default what the configuration says.
-    nodes, gpus_per_node : int
+    servers, gpus_per_server : int
     accelerator : str or Accelerator
     memory_gigabytes, intra_gigabytes_per_s : float, optional
         Of an accelerator, in 10⁹ bytes; by default those of its data sheet.
     network_gigabit_per_s : float
         Of a server.
+    latency_us : float, optional
+        Of a collective between servers.
+    unit_servers : int, optional
+        Servers whose devices of a rank hang on the same switch (a rail); beyond is the spine.
+    spine_gigabit_per_s : float, optional
+        Of a server beyond the rails; by default the network's.
+    tensor, context : list of int, optional
+        Degrees; by default those that divide heads, up to a server, and those that leave a device 4096 tokens.
+    interleaving : int
+        The most chunks of a device.
+    sharding : list of int, optional
+        Levels; by default 0 to 3.
+    overlap : float
+        Of computation, for messages of copies.
+    fused_attention, dropout : bool
+        Whether scores are never written, and whether there is dropout.
+    slower_inside : bool
+        That servers are slower inside than outside is meant so.
     name : str, optional
 
     Raises
@@ -74,11 +117,14 @@ def read_transformer_pipeline(
     OptionError
         If an option is out of range.
     """
-    for option, count in (("global_batch", global_batch), ("micro_batch", micro_batch), ("nodes", nodes)):
+    one_of("objective", objective, ("step", "throughput"))
+    counts = {"global_batch": global_batch, "servers": servers, "gpus_per_server": gpus_per_server}
+    counts |= {"interleaving": interleaving} | ({} if micro_batch is None else {"micro_batch": micro_batch})
+    counts |= {} if unit_servers is None else {"unit_servers": unit_servers}
+    for option, count in counts.items():
         at_least(option, count, 1)
-    at_least("gpus_per_node", gpus_per_node, 1)
     positive("network_gigabit_per_s", network_gigabit_per_s)
-    if global_batch % micro_batch:
+    if micro_batch is not None and global_batch % micro_batch:
         raise OptionError(f"micro_batch is {micro_batch}, which does not divide global_batch {global_batch}")
     sizes, own, told = read_sizes(path, sequence)
     numbers = own if precision is None else precision_of(precision)
@@ -91,23 +137,116 @@ def read_transformer_pipeline(
         positive(option, figure)
     assert memory is not None
     assert link is not None
-    gpu = known.at(numbers)
-    making = _Making(sizes, numbers, gpu, micro_batch, link * _GIGA, _degrees(sizes, gpus_per_node))
-    layers, sent = making.layers(), making.sent_bytes()
-    return PipelineInstance.from_data(
-        {
-            "name": name or f"{sizes.name}-pipeline-k{nodes * gpus_per_node}",
-            "source": f"{told}, {numbers}, {numbers.state_bytes} bytes a parameter; {global_batch} samples a step in "
-            f"micro-batches of {micro_batch}; times assume {gpu.name}",
-            "layers": layers,
-            "edges": [{"maker": place, "user": place + 1, "size_bytes": size} for place, size in enumerate(sent[:-1])],
-            "devices": nodes * gpus_per_node,
-            "memory_bytes": memory * _GIGA,
-            "bandwidth_bytes_per_s": network_gigabit_per_s * GIGABIT_PER_S / gpus_per_node,
-            "micro_batches": global_batch // micro_batch,
-        },
-        str(path),
+    outside = network_gigabit_per_s * GIGABIT_PER_S / gpus_per_server
+    if servers > 1 and gpus_per_server > 1 and link * _GIGA < outside and not slower_inside:
+        raise OptionError(
+            f"a device has {link:g} GB/s inside its server and {outside / _GIGA:g} GB/s outside "
+            "(intra_gigabytes_per_s, network_gigabit_per_s); if it is meant so, set slower_inside=true"
+        )
+    cluster = _Cluster(
+        servers, gpus_per_server, known, memory * _GIGA, link * _GIGA, outside,
+        latency_us, unit_servers, None if spine_gigabit_per_s is None else spine_gigabit_per_s * GIGABIT_PER_S,
+    )  # fmt: skip
+    origin = "configuration" if isinstance(path, Mapping) else str(path)
+    data = {"name": name or f"{sizes.name}-{objective}-k{cluster.devices}"}
+    if objective == "throughput":
+        data |= _throughput(sizes, numbers, cluster, global_batch, micro_batch or 1, told)
+        return PipelineInstance.from_data(data, origin)
+    data |= {"interleaving": interleaving, "overlap": overlap} | ({} if sharding is None else {"sharding": sharding})
+    menu = menu_of(sizes, gpus_per_server, cluster.devices, global_batch, _contexts(sizes, context))
+    menu = menu.changed(tensor=tensor, micro_batch=None if micro_batch is None else [micro_batch])
+    menu.suits(sizes)
+    base = Setting(fused=fused_attention, dropout=dropout)
+    return StepInstance.from_data(data | _step(sizes, numbers, cluster, global_batch, menu, base, told), origin)
+
+
+def _contexts(sizes: Transformer, wanted: list[int] | None) -> list[int]:
+    return (
+        [c for c in (1, 2, 4, 8, 16, 32) if c * _LEAST_TOKENS <= sizes.sequence or c == 1] if wanted is None else wanted
     )
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """Servers and what connects them, in bytes a second of a device."""
+
+    servers: int
+    gpus_per_server: int
+    accelerator: Accelerator
+    memory_bytes: float
+    inside_bytes_per_s: float
+    outside_bytes_per_s: float
+    latency_us: float | None
+    unit_servers: int | None
+    spine_bytes_per_s: float | None
+
+    @property
+    def devices(self) -> int:
+        """Of all servers."""
+        return self.servers * self.gpus_per_server
+
+    def tiers(self) -> list[dict[str, Any]]:
+        """What they sustain: inside a server, on a rail, over the spine."""
+        latency_s = OUTER_LATENCY_S if self.latency_us is None else self.latency_us * _MICRO
+        server, unit = self.gpus_per_server, self.unit_servers
+        levels = []
+        if server > 1:
+            levels.append(("server", server, INNER * self.inside_bytes_per_s, INNER_LATENCY_S))
+        if unit is not None and 1 < unit < self.servers:
+            levels.append(("rail", server * unit, OUTER * self.outside_bytes_per_s, latency_s))
+            units = -(-self.servers // unit)
+            spine = self.outside_bytes_per_s if self.spine_bytes_per_s is None else self.spine_bytes_per_s / server
+            levels.append(("spine", server * unit * units, OUTER * spine, 2 * latency_s))
+        elif self.servers > 1 or not levels:
+            levels.append(("network", self.devices, OUTER * self.outside_bytes_per_s, latency_s))
+        fields = ("name", "size", "bandwidth_bytes_per_s", "latency_s")
+        return [dict(zip(fields, level, strict=True)) for level in levels]
+
+
+def _step(
+    sizes: Transformer, precision: Precision, cluster: _Cluster, global_batch: int, menu: Menu, base: Setting, told: str
+) -> dict[str, Any]:
+    """Fields of a step instance."""
+    rates = rates_of(cluster.accelerator, precision)
+    moments = precision.state_bytes - precision.number_bytes - precision.gradient_bytes
+    share = rates.matrix_shares[0][1]
+    card = cluster.accelerator.name.partition(" at ")[0]
+    fused = "fused attention" if base.fused else "attention that writes its scores"
+    return blocks_of(sizes, precision, rates, menu, base) | {
+        "source": f"{told}, {precision}, {global_batch} samples a step; times assume {card} at {share:.0%} of "
+        f"{rates.matrix_flops_per_s:.4g} operations a second in large products, {fused}",
+        "devices": cluster.devices,
+        "memory_bytes": cluster.memory_bytes,
+        "tiers": cluster.tiers(),
+        "global_batch": global_batch,
+        "handed_bytes": sum(input_bytes(stack, 1, precision) for stack in (sizes, sizes.encoder) if stack is not None),
+        "weight_bytes": precision.number_bytes,
+        "gradient_bytes": precision.gradient_bytes,
+        "optimizer_bytes": moments,
+        "optimizer_s": optimizer_s(precision, moments, rates),
+    }
+
+
+def _throughput(
+    sizes: Transformer, numbers: Precision, cluster: _Cluster, global_batch: int, micro_batch: int, told: str
+) -> dict[str, Any]:
+    """Fields of a pipeline instance."""
+    gpu = cluster.accelerator.at(numbers)
+    degrees = _degrees(sizes, cluster.gpus_per_server)
+    making = _Making(sizes, numbers, gpu, micro_batch, cluster.inside_bytes_per_s, degrees)
+    return {
+        "source": f"{told}, {numbers}, {numbers.state_bytes} bytes a parameter; {global_batch} samples a step in "
+        f"micro-batches of {micro_batch}; times assume {gpu.name}",
+        "layers": making.layers(),
+        "edges": [
+            {"maker": place, "user": place + 1, "size_bytes": size}
+            for place, size in enumerate(making.sent_bytes()[:-1])
+        ],
+        "devices": cluster.devices,
+        "memory_bytes": cluster.memory_bytes,
+        "bandwidth_bytes_per_s": cluster.outside_bytes_per_s,
+        "micro_batches": global_batch // micro_batch,
+    }
 
 
 def _degrees(sizes: Transformer, most: int) -> list[int]:

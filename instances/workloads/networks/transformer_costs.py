@@ -25,26 +25,59 @@ from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision
 from ddlopt.instances.workloads.training import PASSES
 
-
-def activation_bytes(sizes: Transformer, block: str, samples: int, tensor: int, precision: Precision) -> float:
-    """What a device keeps of a block for so many samples: of each part, and of the normalisation before it."""
-    parts = sizes.parts(block)
-    return sizes.sequence * samples * sum(_kept_bytes(sizes, block, part, tensor, precision) for part in parts)
+_SUM_BYTES = 4
+"""Fused attention keeps the logarithm of a sum for each query of a head, in 32 bits."""
 
 
-def _kept_bytes(sizes: Transformer, block: str, part: Part, tensor: int, precision: Precision) -> float:
-    """Of a token."""
+def activation_bytes(
+    sizes: Transformer,
+    block: str,
+    samples: int,
+    tensor: int,
+    precision: Precision,
+    sequence_parallel: bool = True,
+    dropout: bool = False,
+    scores: bool = False,
+) -> float:
+    """What a device keeps of a block for so many samples: of each part, and of the normalisation before it.
+
+    Parameters
+    ----------
+    sizes : Transformer
+    block : str
+    samples, tensor : int
+    precision : Precision
+    sequence_parallel : bool
+        Whether devices that share the products also share what is outside of them.
+    dropout : bool
+        Whether there is dropout behind both layers, whose masks take a byte a number; and on scores, if these are kept.
+    scores : bool
+        Whether attention is not fused: what softmax gives is kept.
+    """
+    outside = tensor if sequence_parallel else 1
+    kept = 0.0
+    for part in sizes.parts(block):
+        whole, inner = _kept_bytes(sizes, block, part, tensor, precision)
+        kept += (whole + dropout * sizes.hidden) / outside + inner
+        if scores and part in ("attention", "cross"):
+            numbers = sizes.seen(part) * (precision.number_bytes + dropout * (precision.number_bytes + 1))
+            kept += (numbers - _SUM_BYTES) * sizes.heads / tensor
+    return sizes.sequence * samples * kept
+
+
+def _kept_bytes(sizes: Transformer, block: str, part: Part, tensor: int, precision: Precision) -> tuple[float, float]:
+    """Of a token: what devices that share the products have whole, or share the sequence of, and what each has else."""
     number, normed = precision.number_bytes, sizes.hidden
     if part == "feed":
         width, given = sizes.width, sizes.hidden
         if sizes.has_experts(block):
             width = sizes.chosen * (sizes.expert_width or sizes.width) + sizes.shared_width
             given = sizes.chosen * (sizes.latent_experts or sizes.hidden)
-        return number * (normed + given + (3 if sizes.gated else 2) * width) / tensor
+        return number * (normed + given), number * (3 if sizes.gated else 2) * width / tensor
     if part == "mixer":
         into, scan, _ = sizes.mixing(block)
         made = sum(layer.outputs for layer in into) // sizes.sequence
-        return number * (2 * normed + made + scan.outputs // sizes.sequence) / tensor
+        return number * 2 * normed, number * (made + scan.outputs // sizes.sequence) / tensor
     own = sizes.heads_of(block)
     queries, keys = (1 + sizes.output_gate) * sizes.heads * own.head, own.keys * own.head
     values = sizes.heads * sizes.value_head(block)
@@ -55,7 +88,7 @@ def _kept_bytes(sizes: Transformer, block: str, part: Part, tensor: int, precisi
     if sizes.indexer is not None:
         queries += (sizes.indexer.heads + 1) * sizes.indexer.head + sizes.indexer.heads
     shared = number * (2 if own.values else 1) * keys * sizes.seen(part) / sizes.sequence / min(tensor, own.keys)
-    return number * (2 * normed + queries + values) / tensor + shared + 4 * sizes.heads / tensor
+    return number * 2 * normed, (number * (queries + values) + _SUM_BYTES * sizes.heads) / tensor + shared
 
 
 def input_bytes(sizes: Transformer, samples: int, precision: Precision) -> float:

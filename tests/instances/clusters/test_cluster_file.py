@@ -55,7 +55,8 @@ def test_bundled_clusters_fit_the_schema_and_say_where_they_are_from(name):
 
 
 def test_three_clusters_come_along():
-    assert {"aws-p4d", "azure-ndv2", "tag-testbed", "topoopt-prototype"} == set(names())
+    known = {"aws-p4d", "aws-p5", "azure-ndv2", "dgx-h100", "gb200-nvl72", "tag-testbed", "topoopt-prototype"}
+    assert known | {"tpu-v5p-slice"} == set(names())
 
 
 def test_a_bundled_cluster_is_that_of_the_generators_default():

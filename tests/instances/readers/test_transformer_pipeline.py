@@ -45,7 +45,8 @@ def test_activations_of_a_plain_layer_are_those_of_the_paper_without_masks(tmp_p
 
 
 def read(tmp_path, config=SMALL, **options):
-    settings = {"nodes": 2, "gpus_per_node": 2, "global_batch": 8, "micro_batch": 2, "accelerator": "h100"}
+    settings = {"servers": 2, "gpus_per_server": 2, "global_batch": 8, "micro_batch": 2, "accelerator": "h100"}
+    settings |= {"objective": "throughput"}
     return convert(written(tmp_path, config), "transformer-pipeline", **settings | options)
 
 
@@ -53,7 +54,7 @@ def test_layers_by_hand(tmp_path):
     found = read(tmp_path)
     assert [layer.name for layer in found.layers] == ["embedding", "block.0", "block.1", "head"]
     assert (found.devices, found.memory_bytes, found.micro_batches) == (4, 80e9, 4)
-    assert found.bandwidth_bytes_per_s == 400e9 / 8 / 2
+    assert found.bandwidth_bytes_per_s == 3200e9 / 8 / 2
     assert {edge.size_bytes for edge in found.edges} == {2 * 2 * 32 * 64}
     block = found.layers[1]
     assert [menu.tensor for menu in block.menus] == [1, 2]
@@ -89,5 +90,5 @@ def test_options_are_refused_in_a_line(tmp_path):
         read(tmp_path, micro_batch=3)
     with one_line(OptionError, "intra_gigabytes_per_s of 'P100-PCIe"):
         read(tmp_path, accelerator="p100")
-    with one_line(OptionError, "nodes is 0"):
-        read(tmp_path, nodes=0)
+    with one_line(OptionError, "servers is 0"):
+        read(tmp_path, servers=0)

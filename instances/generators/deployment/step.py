@@ -1,0 +1,74 @@
+"""Training steps of small transformers of any shape on any cluster."""
+
+from typing import Any
+
+import numpy as np
+
+from ddlopt.instances.options import at_least, positive
+from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
+from ddlopt.models.deployment.step.instance import StepInstance
+
+_HEAD = 64
+"""Numbers of a head."""
+_WORDS = 32_000
+
+
+def training(
+    rng: np.random.Generator,
+    *,
+    layers: int = 8,
+    heads: int = 16,
+    experts: int = 0,
+    sequence: int = 1024,
+    global_batch: int = 64,
+    servers: int = 2,
+    gpus_per_server: int = 4,
+    accelerator: str = "h100",
+    memory_gigabytes: float = 4.0,
+    network_gigabit_per_s: float = 400.0,
+) -> StepInstance:
+    """A decoder with gated feed-forward layers, whose width is drawn around three and a half times the hidden size.
+
+    Parameters
+    ----------
+    layers, heads : int
+        Of 64 numbers each; a quarter as many of keys and values.
+    experts : int
+        0, or from 2 on, of which a token visits two.
+    sequence, global_batch : int
+    servers, gpus_per_server : int
+    accelerator : str
+    memory_gigabytes : float
+        Of an accelerator.
+    network_gigabit_per_s : float
+        Of a server.
+    """
+    at_least("layers", layers, 1)
+    at_least("heads", heads, 1)
+    positive("memory_gigabytes", memory_gigabytes)
+    hidden = _HEAD * heads
+    config: dict[str, Any] = {
+        "model_type": "mixtral" if experts else "llama",
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "num_key_value_heads": max(1, heads // 4) if heads % max(1, heads // 4) == 0 else heads,
+        "intermediate_size": 64 * int(rng.integers(3 * hidden, 4 * hidden + 1) // 64),
+        "vocab_size": _WORDS,
+        "max_position_embeddings": sequence,
+        "torch_dtype": "bfloat16",
+    }
+    if experts:
+        config |= {"num_local_experts": experts, "num_experts_per_tok": min(2, experts)}
+    made = read_transformer_pipeline(
+        config,
+        global_batch=global_batch,
+        servers=servers,
+        gpus_per_server=gpus_per_server,
+        accelerator=accelerator,
+        memory_gigabytes=memory_gigabytes,
+        network_gigabit_per_s=network_gigabit_per_s,
+    )
+    assert isinstance(made, StepInstance)
+    kind = "experts" if experts else "dense"
+    return made.changed(name=f"step-{kind}-l{layers}-k{made.devices}")

@@ -1,0 +1,52 @@
+"""A bound on the time of a step that needs no search."""
+
+from fractions import Fraction
+
+from ddlopt.models.deployment.step.instance import StepBlock, StepInstance
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import ROUNDING
+
+
+def step_bound(instance: StepInstance) -> float:
+    """Seconds below which no step is: what devices compute, spread over all of them.
+
+    Raises
+    ------
+    InfeasibleError
+        If no degrees are those of all blocks, on so many devices.
+    """
+    return float(exact_step_bound(instance)) * (1 - ROUNDING)
+
+
+def exact_step_bound(instance: StepInstance) -> Fraction:
+    """The same in rational numbers.
+
+    A replica of t c p devices takes at least n times the mean over stages of what a micro-batch computes, which is the
+    time of all blocks with their fastest options over p, and n d b = N.
+    """
+    parts = (instance.embedding, *instance.blocks, instance.head)
+    tables = [_fastest(part) for part in parts]
+    common = set.intersection(*(set(table) for table in tables))
+    works = []
+    for key in common:
+        tensor, context, samples, _ = key
+        if tensor * context > instance.devices or instance.global_batch % samples:
+            continue
+        time = sum(table[key] * part.count for table, part in zip(tables, parts, strict=True))
+        works.append(time * tensor * context * instance.global_batch / (samples * instance.devices))
+    if not works:
+        raise InfeasibleError(
+            f"'{instance.name}': no degrees and micro-batch are those of all blocks, on {instance.devices} devices "
+            f"and for {instance.global_batch} samples"
+        )
+    return min(works)
+
+
+def _fastest(block: StepBlock) -> dict[tuple[int, int, int, bool], Fraction]:
+    """Least time of a micro-batch by degrees, whatever the degree of experts."""
+    found: dict[tuple[int, int, int, bool], Fraction] = {}
+    for way in block.ways:
+        key = (way.tensor, way.context, way.micro_batch, way.sequence_parallel)
+        time = min(Fraction(option.forward_s) + Fraction(option.backward_s) for option in way.options)
+        found[key] = min(time, found.get(key, time))
+    return found
