@@ -135,8 +135,8 @@ class StepInstance(DeploymentProblem):
         + \max_s \bigl( \text{exposed}_s + \text{optimizer}_s \bigr) .
 
     where :math:`\lambda = \lceil L / (p v) \rceil / \lceil L / p \rceil` is the longest chunk's part of the longest
-    stage. :math:`\tau_s` is the time of its blocks' options, of what they send, and of 2 v messages to its neighbours
-    if p > 1. With :math:`m_j` members of a group of x in a unit of tier j (:math:`m_{-1} = 1`), S bytes that a ring sends
+    stage. :math:`\tau_s` is the time of its blocks' options, of what they send, and of 2 v messages to neighbours if
+    p > 1. With :math:`m_j` members of a group of x in a unit of tier j (:math:`m_{-1} = 1`), S bytes that a ring sends
     take :math:`\max_j S / (m_{j-1} B_j)` over tiers that the group spans, experts' bytes
     :math:`\max_j S (x - m_{j-1}) / (x B_j)`, and every message a latency of the outermost. A ring that gathers or
     scatters sends (x - 1) / x of the whole, an all-reduce twice that; where switches add up, it is the whole.

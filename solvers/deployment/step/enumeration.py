@@ -197,9 +197,10 @@ class StepEnumeration(CertifiedMethod, uses=()):
     Degrees of blocks (t, c, e, b, and whether the sequence is shared) come in the order of a bound: no step is shorter
     than :math:`N t c\, \sigma / (b K)`, where :math:`\sigma` is what a micro-batch takes on all blocks with messages
     on the fastest tier. Of their stages, chunks and copies those are looked at for which
-    :math:`(n - \lambda) \max_s \sigma_s + \lambda \sigma` is below the best, with :math:`\sigma_s` stage s's part.
-    Then for every level of sharding as few blocks as fit are made again, and more only while messages of copies are left
-    that these would hide; orders of dimensions that put as many members of each group into units of tiers are one.
+    :math:`(n - \lambda) \max_s \sigma_s + \lambda \sigma` is below the best, with
+    :math:`\sigma_s` the part of stage s. Then for every level of sharding as few blocks as fit are made again, and
+    more only while messages of copies are left that these would hide; orders of dimensions that put as many members of
+    each group into units of tiers are one.
 
     References
     ----------
