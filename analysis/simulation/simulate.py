@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
+from ddlopt.analysis.simulation.collective_replay import replay_of_collective
 from ddlopt.analysis.simulation.fair_flows import finish_times
 from ddlopt.analysis.simulation.packets import PacketOptions, require_ns3, sent_as_packets
 from ddlopt.analysis.simulation.replay import replay_of
@@ -13,9 +14,12 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.contracts import Instance, Number, Solution
-from ddlopt.models.errors import NotApplicableError, UnknownNameError
+from ddlopt.models.errors import NotApplicableError, OptionError, UnknownNameError
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
+
+_MOST_PIECES = 1000
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,16 @@ class FlowOptions:
     ----------
     steps : bool
         Whether rings go step by step; if not, every member sends all that it ever sends at once.
+    pieces : int
+        Into which the bytes of each tree of a collective are cut.
     """
 
     steps: bool = True
+    pieces: int = 16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.pieces <= _MOST_PIECES:
+            raise OptionError(f"pieces is {self.pieces}; expected 1 to {_MOST_PIECES}")
 
 
 ENGINES: dict[str, type[FlowOptions] | type[PacketOptions]] = {"flows": FlowOptions, "ns3": PacketOptions}
@@ -89,9 +100,15 @@ def options_for(engine: str, options: Mapping[str, Any]) -> FlowOptions | Packet
 def simulate(instance: Instance, solution: Solution, engine: str = "flows", **options: Any) -> Simulation:
     """Run an iteration of a design; see :func:`ddlopt.running.simulate`."""
     chosen = options_for(engine, options)
-    job, design, predicted_s = _feasible(instance, solution)
     iterations = chosen.iterations if isinstance(chosen, PacketOptions) else 1
-    built = replay_of(job, design, steps=chosen.steps, iterations=iterations)
+    if isinstance(instance, CollectiveInstance):
+        predicted_s, compute_s = float(cast(Number, require_feasible(instance, solution).objective)), 0.0
+        pieces = chosen.pieces if isinstance(chosen, FlowOptions) else FlowOptions().pieces
+        plan = cast(CollectivePlan, solution)
+        built = replay_of_collective(instance, plan, pieces=pieces, steps=chosen.steps, iterations=iterations)
+    else:
+        job, design, predicted_s = _feasible(instance, solution)
+        built, compute_s = replay_of(job, design, steps=chosen.steps, iterations=iterations), job.compute_s
     replay = built.replay
     details: dict[str, float] = {}
     if isinstance(chosen, PacketOptions):
@@ -109,7 +126,7 @@ def simulate(instance: Instance, solution: Solution, engine: str = "flows", **op
         spans = built.iterations_s(finish_times(replay).tolist())
     messages = sum(task.channel is not None for task in replay.tasks) // iterations
     link_time_s = replay.link_time_s / iterations
-    return Simulation(instance.name, engine, predicted_s, spans[-1], job.compute_s, link_time_s, messages, details)
+    return Simulation(instance.name, engine, predicted_s, spans[-1], compute_s, link_time_s, messages, details)
 
 
 def _feasible(instance: Instance, solution: Solution) -> tuple[TopologyInstance, TopologyDesign, float]:
@@ -124,7 +141,8 @@ def _feasible(instance: Instance, solution: Solution) -> tuple[TopologyInstance,
     """
     if not isinstance(instance, TopologyInstance | CodesignInstance):
         raise NotApplicableError(
-            f"'{instance.name}' is a {instance.kind}; what can be simulated are designs of topology and of codesign"
+            f"'{instance.name}' is a {instance.kind}; what can be simulated are designs of topology and "
+            "codesign, and plans of collectives"
         )
     predicted_s = float(cast(Number, require_feasible(instance, solution).objective))
     if isinstance(instance, TopologyInstance):
