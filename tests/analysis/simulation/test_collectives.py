@@ -43,11 +43,22 @@ def test_sums_wait_for_all_their_parts():
     name = "topology/all-reduce-path-4"
     instance, plan = ddlopt.load(name), instances.best(name)
     tasks = replay_of_collective(instance, plan, pieces=1).replay.tasks
-    tree = len(plan.trees[0].gather) + len(plan.trees[0].spread)
-    assert len(tasks) == tree * len(plan.trees)
-    root_sends = next(place for place, task in enumerate(tasks) if len(task.after) == 0 and place)
+    first = plan.trees[0]
+    gathered = [place for place, path in enumerate(sorted_up(first)) if path[-1] == first.root]
+    spread = next(task for task in tasks[len(first.gather) :] if task.channel is not None)
+    assert spread.after == tuple(gathered)
     assert all(max(task.after, default=-1) < place for place, task in enumerate(tasks))
-    assert root_sends < tree
+    assert len(tasks) == sum(len(tree.gather) + len(tree.spread) for tree in plan.trees)
+
+
+def sorted_up(tree):
+    """Paths that gather, the farthest first."""
+    above = {path[0]: path[-1] for path in tree.gather}
+
+    def far(node):
+        return 0 if node == tree.root else 1 + far(above[node])
+
+    return sorted(tree.gather, key=lambda path: -far(path[0]))
 
 
 def test_pieces_have_a_range():
