@@ -24,9 +24,8 @@ from ddlopt.solvers.topology.collective.shares import (
     Column,
     Generation,
     Shares,
-    common_denominators,
-    fractions,
     loads,
+    roundings,
 )
 
 
@@ -152,13 +151,12 @@ def _rounded(
     shares: Shares,
 ) -> Iterable[tuple[CollectivePlan, Fraction]]:
     """Plans whose shares are the weights as fractions, and their seconds."""
-    part_of = {place: columns[place][1].part for place in shares.weights}
-    relative = [each / float(parts[part_of[place]]) for place, each in shares.weights.items()]
-    for common in common_denominators(relative):
+    alone = [column for _, column in columns]
+    for told_shares in roundings(alone, instance.bandwidth, parts, shares):
         found = []
-        for place, share in fractions(shares.weights, part_of, common).items():
+        for place, share in told_shares.items():
             each = trees[columns[place][0]]
-            told = str(share * parts[part_of[place]])
+            told = str(share * parts[alone[place].part])
             found.append(Tree(share=told, root=each.root, gather=each.gather, spread=each.spread))
         made = CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(found))
         yield made, seconds_of(instance, found)

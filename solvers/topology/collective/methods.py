@@ -32,7 +32,7 @@ ENTRIES = entries(
     ("tree-columns", "exact", "the linear program over trees or paths by column generation, as fractions", "columns:TreeColumns"),
     ("all-to-all-flows", "exact", "the linear program by sources, for all-to-all", "models:formulations.all_to_all_flows:AllToAllFlows"),
     ("rings", "heuristic", "rings with the best shares, by column generation", "rings:Rings"),
-    ("ring", "heuristic", "one ring that takes little time over all its hops", "rings:Rings", {"mixture": False}),
+    ("ring", "heuristic", "the best ring of up to nine accelerators, else one that takes little time over all its hops", "rings:Rings", {"mixture": False}),
     ("blink", "heuristic", "Blink's trees out of one root, and back for sums", "forest:OneRoot"),
     ("ring-in-order", "heuristic", "one ring in the order of numbers", "baselines:RingInOrder"),
     ("halving-doubling", "heuristic", "binomial trees of recursive halving and doubling", "baselines:HalvingDoubling"),

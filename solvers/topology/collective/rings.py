@@ -19,10 +19,10 @@ from ddlopt.solvers.topology.collective.shares import (
     SAME,
     Column,
     Generation,
-    common_denominators,
-    fractions,
     loads,
+    roundings,
 )
+from ddlopt.solvers.topology.collective.single_ring import MOST, best_order
 from ddlopt.solvers.topology.collective.tours import EXACT, Floats, good_tour, least_tour
 
 Ring = tuple[Path, ...]
@@ -40,7 +40,9 @@ class Rings(CertifiedMethod, uses=("seed",)):
     Parameters
     ----------
     mixture : bool
-        Many rings at once; or the one that takes the least time over all its hops together.
+        Many rings at once; or one, whose hops may be over several paths. Of up to nine accelerators the best order is
+        found and proven (:mod:`~ddlopt.solvers.topology.collective.single_ring`), of more the one that takes the least
+        time over all its hops together.
     forwarding : bool
         Whether accelerators forward between neighbours of the ring, or only switches do.
     rounds : int
@@ -70,6 +72,8 @@ class Rings(CertifiedMethod, uses=("seed",)):
     def find(self, instance: CollectiveInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Rings, with the bound on mixtures of rings where tours are exact."""
         rng, once = np.random.default_rng(seed), passes(instance)
+        if not self.mixture and instance.accelerators <= MOST:
+            return self._single(instance, once, clock)
         rings: dict[Hashable, Ring] = {}
         exact = instance.accelerators <= EXACT
 
@@ -78,17 +82,17 @@ class Rings(CertifiedMethod, uses=("seed",)):
             rings[ring] = ring
             used = [path for path in ring if path[-1] != instance.root]
             load = {link: times * once for link, times in loads(used).items()}
-            return cost * once, exact, {ring: Column((), load)}
+            return cost * float(once), exact, {ring: Column((), load)}
 
         floor = float(exact_collective_bound(instance)) / instance.collective_bytes
         generation = Generation(instance.bandwidth, {(): Fraction(1)})
         shares = generation.run(priced, self.rounds if self.mixture else 1, floor, lambda: clock.expired)
         columns = [rings[key] for key in generation.columns]
         if not self.mixture:
-            return MethodOutput(_plan(instance, columns, {0: Fraction(1)}))
+            return MethodOutput(_plan(instance, columns, [Fraction(1)]))
         plans = [
-            _plan(instance, columns, fractions(shares.weights, dict.fromkeys(shares.weights, ()), common))
-            for common in common_denominators(shares.weights.values())
+            _plan(instance, [columns[place] for place in told], told.values())
+            for told in roundings(list(generation.columns.values()), instance.bandwidth, {(): Fraction(1)}, shares)
         ]
         best = min(plans, key=lambda plan: seconds_of(instance, plan.trees))
         scope = "rings" if self.forwarding else "rings without forwarding"
@@ -96,15 +100,24 @@ class Rings(CertifiedMethod, uses=("seed",)):
         details = {"rounds": generation.rounds, "rings": len(shares.weights)}
         return MethodOutput(best, details, scope=scope, scope_bound=bound)
 
+    def _single(self, instance: CollectiveInstance, once: Fraction, clock: Clock) -> MethodOutput:
+        """The best order, with the bound on all orders."""
+
+        def hops(prices: Mapping[Arc, float]) -> tuple[Floats, list[list[Path]]]:
+            return self._hops(instance, prices)
+
+        floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+        told, bound = best_order(instance, hops, once, floor, lambda: clock.expired)
+        plans = [_plan(instance, [ring for _, ring in each], [share for share, _ in each]) for each in told]
+        best = min(plans, key=lambda plan: seconds_of(instance, plan.trees))
+        scope = "one ring" if self.forwarding else "one ring without forwarding"
+        return MethodOutput(best, scope=scope, scope_bound=bound * instance.collective_bytes * (1 - SAME))
+
     def _priced(
         self, instance: CollectiveInstance, prices: Mapping[Arc, float], rng: np.random.Generator
     ) -> tuple[float, Ring]:
         """The ring that costs least, or nearly so, and what it costs."""
-        costs, paths = shortest(instance, prices) if self.forwarding else through_switches(instance, prices)
-        matrix: Floats = np.array(costs, dtype=np.float64)
-        matrix[[[not path for path in row] for row in paths]] = np.inf
-        if instance.root is not None:
-            matrix[:, instance.root] = 0.0  # a broadcast ends before it would be back
+        matrix, paths = self._hops(instance, prices)
         exact = instance.accelerators <= EXACT
         cost, order = least_tour(matrix) if exact else good_tour(matrix, rng)
         if not np.isfinite(cost):
@@ -112,15 +125,25 @@ class Rings(CertifiedMethod, uses=("seed",)):
             raise NoSolutionError(f"no ring over all accelerators {seen} whose neighbours are joined directly")
         return cost, tuple(paths[a][b] or (a, b) for a, b in zip(order, [*order[1:], order[0]], strict=True))
 
+    def _hops(self, instance: CollectiveInstance, prices: Mapping[Arc, float]) -> tuple[Floats, list[list[Path]]]:
+        """What hops between accelerators cost, infinite where there is no path, and their paths."""
+        costs, paths = shortest(instance, prices) if self.forwarding else through_switches(instance, prices)
+        matrix: Floats = np.array(costs, dtype=np.float64)
+        matrix[[[not path for path in row] for row in paths]] = np.inf
+        if instance.root is not None:
+            matrix[:, instance.root] = 0.0  # a broadcast ends before it would be back
+        return matrix, paths
 
-def passes(instance: CollectiveInstance) -> float:
+
+def passes(instance: CollectiveInstance) -> Fraction:
     """Bytes over each hop of a ring for each byte of the collective; a broadcast does not use the hop to its root."""
-    around = (instance.accelerators - 1) / instance.accelerators
-    return {"all-reduce": 2 * around, "broadcast": 1.0}.get(instance.collective, around)
+    around = Fraction(instance.accelerators - 1, instance.accelerators)
+    return {"all-reduce": 2 * around, "broadcast": Fraction(1)}.get(instance.collective, around)
 
 
-def _plan(instance: CollectiveInstance, rings: list[Ring], shares: dict[int, Fraction]) -> CollectivePlan:
-    trees = [tree for place, share in shares.items() for tree in ring_trees(instance, rings[place], share)]
+def _plan(instance: CollectiveInstance, rings: Iterable[Ring], shares: Iterable[Fraction]) -> CollectivePlan:
+    pairs = zip(rings, shares, strict=True)
+    trees = [tree for ring, share in pairs for tree in ring_trees(instance, ring, share)]
     return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(trees))
 
 

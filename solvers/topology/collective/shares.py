@@ -22,6 +22,10 @@ SAME = 1e-9
 """Relative difference of two floating-point numbers that are taken for the same; what is claimed is exact."""
 _MOST = 10**7
 """Common denominator that is worth trying."""
+_MOST_SOLVED = 80
+"""Columns whose weights are solved for as fractions: some seconds."""
+_TIGHT = 1e-7
+"""Part of the time by which a link may be idle that counts as busy throughout."""
 _FEW = 1e-3
 """Rate below which numbers are measured anew."""
 _PLENTY = 1e6
@@ -41,7 +45,7 @@ class Column:
     """
 
     part: Hashable
-    load: Mapping[Arc, float]
+    load: Mapping[Arc, float | Fraction]
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,70 @@ def fractions(weights: Mapping[int, float], part_of: Mapping[int, Hashable], com
         whole[max(whole, key=lambda place: whole[place])] += common - sum(whole.values())
         found |= {place: Fraction(number, common) for place, number in whole.items() if number > 0}
     return found
+
+
+def roundings(
+    columns: Sequence[Column], bandwidth: Mapping[Arc, float], parts: Mapping[Hashable, Fraction], shares: Shares
+) -> Iterable[dict[int, Fraction]]:
+    """Ways to make fractions of weights, relative to their parts: with a common denominator, or as equations have them.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        With loads as fractions or whole numbers.
+    bandwidth, parts : mapping
+        As of :func:`best_shares`.
+    shares : Shares
+    """
+    part_of = {place: columns[place].part for place in shares.weights}
+    relative = [each / float(parts[part_of[place]]) for place, each in shares.weights.items()]
+    commons = list(common_denominators(relative))
+    if len(commons) == 1:
+        exact = _solved([columns[place] for place in part_of], bandwidth, parts, shares)
+        if exact is not None:
+            yield {place: each / parts[part_of[place]] for place, each in zip(part_of, exact, strict=True) if each > 0}
+    for common in commons:
+        yield fractions(shares.weights, part_of, common)
+
+
+def _solved(
+    columns: Sequence[Column], bandwidth: Mapping[Arc, float], parts: Mapping[Hashable, Fraction], shares: Shares
+) -> list[Fraction] | None:
+    """The weights for which busy links are equally busy and parts have what they should; None where that is not one."""
+    if len(columns) > _MOST_SOLVED:
+        return None
+    weights = list(shares.weights.values())
+    carried: dict[Arc, float] = defaultdict(float)
+    for weight, column in zip(weights, columns, strict=True):
+        for link, each in column.load.items():
+            carried[link] += weight * float(each)
+    tight = [link for link, each in carried.items() if each >= shares.seconds * bandwidth[link] * (1 - _TIGHT)]
+    rows = [
+        [Fraction(column.load.get(link, 0)) for column in columns] + [-Fraction(bandwidth[link]), Fraction(0)]
+        for link in tight
+    ]
+    rows += [
+        [Fraction(column.part == part) for column in columns] + [Fraction(0), each] for part, each in parts.items()
+    ]
+    found = _only_solution(rows)
+    return None if found is None or min(found) < 0 else found[:-1]
+
+
+def _only_solution(rows: list[list[Fraction]]) -> list[Fraction] | None:
+    """Of linear equations, right sides last, by Gauss and Jordan; None where there is not exactly one."""
+    unknowns = len(rows[0]) - 1
+    for column in range(unknowns):
+        pivot = next((place for place in range(column, len(rows)) if rows[place][column]), None)
+        if pivot is None:
+            return None
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        head = rows[column][column]
+        rows[column] = [each / head for each in rows[column]]
+        for place, row in enumerate(rows):
+            factor = row[column]
+            if place != column and factor:
+                rows[place] = [a - factor * b if b else a for a, b in zip(row, rows[column], strict=True)]
+    return [row[-1] for row in rows[:unknowns]] if not any(row[-1] for row in rows[unknowns:]) else None
 
 
 def common_denominators(numbers: Iterable[float]) -> Iterable[int]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import permutations
 
+import networkx as nx
 import numpy as np
 import pytest
 from networks_drawn import drawn, several
@@ -25,6 +26,7 @@ from ddlopt.solvers.topology.collective.baselines import binary_tree
 from ddlopt.solvers.topology.collective.columns import TreeColumns
 from ddlopt.solvers.topology.collective.forest import Forest
 from ddlopt.solvers.topology.collective.rings import Rings
+from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
 from ddlopt.solvers.topology.collective.tours import good_tour, least_tour, length
 
 COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all")
@@ -112,8 +114,6 @@ def test_what_rings_lose_on_boxes(boxes, loss):
 @for_each("seed", range(30))
 def test_mixtures_of_rings_are_those_of_all_rings(seed):
     """Against the linear program over all rings whose neighbours are joined directly."""
-    from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
-
     instance = several(seed + 1, most=5)[seed]
     if instance.switches or instance.accelerators < 3:
         return
@@ -151,6 +151,37 @@ def test_no_bound_is_above_any_plan(seed):
         for _ in range(5):
             bounds.append(price_bound(instance, {link: Fraction(draw.randrange(5)) + 1 for link in instance.bandwidth}))
         assert max(bounds) <= min(plans) * (1 + Fraction(1, 10**7))
+
+
+@for_each("seed", range(12))
+def test_the_best_single_ring_is_that_of_all_orders(seed):
+    """Against the linear program of each order, over all simple paths of each hop."""
+    instance = several(seed + 1, most=4)[seed]
+    if max(instance.bandwidth.values()) > 1e6 * min(instance.bandwidth.values()):
+        return
+    graph, count = nx.DiGraph(list(instance.bandwidth)), instance.accelerators
+    around, values = Fraction(count - 1, count), []
+    floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+    for rest in permutations(range(1, count)):
+        ends = list(zip((0, *rest), (*rest, 0), strict=True))
+        columns = [
+            Column(end, {link: n * around for link, n in loads([tuple(path)]).items()})
+            for end in ends
+            for path in nx.all_simple_paths(graph, *end)
+        ]
+        shares = best_shares(instance.bandwidth, dict.fromkeys(ends, Fraction(1)), columns, floor)
+        values.append(shares.seconds * instance.collective_bytes)
+    result = method("ring", "topology").solve(instance, LIMITS)
+    assert result.objective == pytest.approx(min(values), rel=1e-6)
+    assert result.scope_bound == pytest.approx(min(values), rel=1e-6)
+    assert result.scope == "one ring"
+
+
+def test_shares_without_a_small_common_denominator_are_solved_for():
+    """Mixtures of rings on a complete graph: some weights have large denominators, and their sum is exact."""
+    instance = made("complete", "all-gather", accelerators=7)
+    result = Rings(forwarding=False).solve(instance, LIMITS)
+    assert seconds(instance, result) == exact_collective_bound(instance) == Fraction(1, 7)
 
 
 def test_oblivious_trees_are_what_they_are_called():
@@ -222,6 +253,27 @@ def test_128_accelerators_at_the_bound(network):
     instance = made(network, "all-gather", dimensions="8x16", boxes=16)
     result = ddlopt.solve(instance, time_limit=300)
     assert seconds(instance, result) == exact_collective_bound(instance)
+
+
+@pytest.mark.slow
+def test_rings_found_elsewhere():
+    """Single rings and mixtures on the same networks, without forwarding and with it."""
+    kinds = {
+        "ring_single": (False, False), "ring_single_forwarding": (False, True),
+        "ring_mixture": (True, False), "ring_mixture_forwarding": (True, True),
+    }  # fmt: skip
+    for name, known in json.loads(shared_data("collectives/values.json").read_text()).items():
+        data = json.loads(shared_data(f"collectives/{name}.json").read_text())
+        instance = CollectiveInstance(
+            name=name, accelerators=len(data["accelerators"]), switches=len(data["switches"]), collective="all-gather",
+            links=[{"source": i, "target": j, "bytes_per_s": b} for i, j, b in data["links"]], collective_bytes=1,
+        )  # fmt: skip
+        for kind in known.keys() & kinds.keys():
+            mixture, forwarding = kinds[kind]
+            result = Rings(mixture=mixture, forwarding=forwarding).solve(instance, Limits(time_s=120.0))
+            told = known[kind]["time"] if isinstance(known[kind], dict) else known[kind]
+            found = None if result.solution is None else str(seconds(instance, result))
+            assert found == told, (name, kind)
 
 
 @pytest.mark.slow
