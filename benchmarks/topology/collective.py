@@ -5,10 +5,14 @@ Every time of trees is proven, as a fraction; rings are the best mixture, proven
 
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import ddlopt
 from benchmarks.harness import Benchmark, Option
+from ddlopt.analysis.texts import NONE
 from ddlopt.instances import generators
+from ddlopt.instances.readers.schedules import read_schedule
+from ddlopt.models.errors import SolutionError
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.solvers.contracts import Limits
@@ -79,6 +83,24 @@ def growth(asked):
         }  # fmt: skip
 
 
+def published(asked):
+    """What TE-CCL publishes for 1 GB (a copy of microsoft/TE-CCL in ``--folder``), against the bound of any plan."""
+    where = "teccl/examples/experiments/output_provided/*/*/*/*/1GB.json"
+    for path in sorted(Path(asked.folder).glob(where)) if asked.folder else ():
+        network, boxes, name, variant = path.parts[-5:-1]
+        collective = {"AllGather": "all-gather", "AlltoAll": "all-to-all"}[name]
+        instance = made(network.partition("_")[0].lower(), {"boxes": int(boxes.partition("_")[0])}, collective)
+        row = {"network": instance.name.removeprefix(f"{collective}-"), "collective": collective, "variant": variant}
+        try:
+            schedule = read_schedule(path, "te-ccl", instance)
+        except SolutionError:
+            yield row | {"published ms": NONE, "bound ms": NONE, "above": "has no paths"}
+            continue
+        told, bound = schedule.details["published_s"], float(exact_collective_bound(schedule.instance))
+        above = f"{told / bound - 1:.1%}"
+        yield row | {"published ms": f"{1e3 * told:.2f}", "bound ms": f"{1e3 * bound:.2f}", "above": above}
+
+
 def shown(value):
     """A fraction of small numbers as it is, others in digits."""
     return str(value) if value.denominator < 1000 else f"{float(value):.4f}"
@@ -89,4 +111,7 @@ def loss(value, best):
     return "none found" if ratio is None else shown(ratio)
 
 
-BENCH = Benchmark(rings, in_turn, growth, most=Option(20, quick=1), time_limit=Option(30.0, quick=5.0))
+BENCH = Benchmark(
+    rings, in_turn, growth, published,
+    most=Option(20, quick=1), time_limit=Option(30.0, quick=5.0), folder=Option("", "a copy of microsoft/TE-CCL"),
+)  # fmt: skip
