@@ -51,6 +51,25 @@ def problem_of(instance: Instance) -> Problem:
     return family(instance.family).problem_of(instance)
 
 
+def outside_of_room(answering: object, instance: Instance) -> str | None:
+    """Why a formulation or a method does not cover an instance of a problem whose room lies within its own room.
+
+    A family's folder may be the room of a problem, with rooms of others inside it: what stands there is of that one.
+
+    Returns
+    -------
+    str or None
+        None where this says nothing.
+    """
+    room = problem_of(instance).path
+    around = next((each.path for each in family(instance.family).problems if room.startswith(f"{each.path}/")), None)
+    package, *folders = type(answering).__module__.split(".")
+    where = "/".join((*folders[1:], ""))
+    if around is None or package != "ddlopt" or not where.startswith(f"{around}/") or where.startswith(f"{room}/"):
+        return None
+    return f"it is of {around}, and this is a {instance.kind}"
+
+
 def require_feasible(instance: Instance, solution: Solution) -> Evaluation:
     """What the check says of a solution that is feasible.
 

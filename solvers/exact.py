@@ -10,10 +10,9 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ddlopt.models.catalogue import family as family_of
-from ddlopt.models.catalogue import problems
+from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.contracts import Evidence, Formulation, Instance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
-from ddlopt.models.problem import path_of
 from ddlopt.models.units import check_range
 from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
@@ -53,16 +52,6 @@ def build_model(family: str, formulation: Formulation, instance: Any) -> pyo.Con
     return model
 
 
-def _of_the_room_around(formulation: Formulation, instance: Any) -> str | None:
-    """Why a formulation of a problem does not cover an instance of one whose room is inside that of its own."""
-    room = path_of(instance)
-    around = next((path for path in problems() if room.startswith(f"{path}/")), None)
-    if around is None or not type(formulation).__module__.startswith(f"ddlopt.models.{around.replace('/', '.')}."):
-        return None
-    within = type(formulation).__module__.startswith(f"ddlopt.models.{room.replace('/', '.')}.")
-    return None if within else f"it models {around}, and this is a {instance.kind}"
-
-
 @dataclass(frozen=True)
 class Exact:
     """Solves a formulation to proven optimality, or as far as the limits allow.
@@ -85,7 +74,7 @@ class Exact:
 
     def refuses(self, instance: Any) -> str | None:
         """Why the formulation does not cover the instance; None if it does."""
-        return _of_the_room_around(self.formulation, instance) or self.formulation.refuses(instance)
+        return outside_of_room(self.formulation, instance) or self.formulation.refuses(instance)
 
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """What the formulation calls."""

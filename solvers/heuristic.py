@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
+from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
 from ddlopt.solvers import incumbents
@@ -127,7 +128,7 @@ def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], s
 
     @wraps(own)
     def refuses(self: "CertifiedMethod", instance: Any) -> str | None:
-        return own(self, instance) if isinstance(instance, self.covers) else CertifiedMethod.refuses(self, instance)
+        return CertifiedMethod.refuses(self, instance) or own(self, instance)
 
     return refuses
 
@@ -138,7 +139,8 @@ class CertifiedMethod(ABC):
     family: ClassVar[str]
     """Told by the folder in ``ddlopt.solvers``; a method of another package says it."""
     covers: ClassVar[type[Instance]] = Instance
-    """Of a family with several problems, the instances of those that it answers."""
+    """Of a family with several problems, the instances of those that it answers; never those of a room within its own.
+    """
     kernels: ClassVar[tuple[str, ...]] = ()
     """Modules with the kernels that :meth:`find` calls, which are compiled before the clock begins."""
     uses: ClassVar[frozenset[str] | None] = None
@@ -162,7 +164,7 @@ class CertifiedMethod(ABC):
     def refuses(self, instance: Any) -> str | None:
         """Why the method does not cover the instance; None if it does."""
         if isinstance(instance, self.covers):
-            return None
+            return outside_of_room(self, instance)
         return f"it answers a {self.covers.kind}, and this is a {instance.kind}"
 
     proves_infeasible: ClassVar[bool] = False

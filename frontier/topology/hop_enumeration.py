@@ -67,7 +67,6 @@ class HopEnumeration(CertifiedMethod, uses=("seed", "start")):
 
     opening: float = 0.3
 
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     def __post_init__(self) -> None:

@@ -31,7 +31,6 @@ class Expander(Heuristic, uses=("seed",)):
     Computing 4(4), 1995. TopoOpt's evaluation has such a baseline by the name of Expander.
     """
 
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     @property

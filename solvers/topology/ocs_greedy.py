@@ -35,7 +35,6 @@ class OcsGreedy(Heuristic, uses=("seed",)):
     reconfigures the network again and again for the bytes that wait; here it is laid once for those of an iteration.
     """
 
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     @property

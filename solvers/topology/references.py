@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.certify import Gate
@@ -30,7 +31,7 @@ class _Switched(ABC):
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Every instance of topology design has this figure."""
-        return None if isinstance(instance, TopologyInstance) else f"it has no servers to join: it is a {instance.kind}"
+        return outside_of_room(self, instance)
 
     def solve(
         self,

@@ -18,7 +18,7 @@ from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
-from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.catalogue import FAMILY_NAMES, outside_of_room
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
@@ -32,7 +32,6 @@ from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
 from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
-from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
@@ -207,9 +206,6 @@ def loaded(name):
     return ddlopt.load(name)
 
 
-OF_COLLECTIVES = ("AllToAllFlows",)
-
-
 def instances(family):
     """Three bundled ones, those in the smallest files, then the further ones, then the rest."""
     folder = ddlopt.instances.library_folder(family)
@@ -222,11 +218,8 @@ def instances(family):
 def pairs(case):
     """(formulation, instance) for all instances covered, the smallest first."""
     for instance in instances(case.family):
-        # A family's folder may be the room of a problem: then formulations of the family are those of this problem.
-        if isinstance(instance, CollectiveInstance) and case.name not in OF_COLLECTIVES:
-            continue
         formulation = case.make(instance)
-        if formulation.refuses(instance) is None:
+        if outside_of_room(formulation, instance) is None and formulation.refuses(instance) is None:
             yield formulation, instance
 
 

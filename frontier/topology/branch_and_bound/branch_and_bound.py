@@ -66,7 +66,6 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
 
     proves_infeasible: ClassVar[bool] = True
 
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.frontier.topology.branch_and_bound.tree",
         "ddlopt.models.topology.symmetry.canonical_kernel",

@@ -80,7 +80,6 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
 
     effort: float = 1.0
 
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.balance.kernel",
         "ddlopt.solvers.topology.balance.ring_kernels",

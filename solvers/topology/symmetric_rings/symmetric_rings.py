@@ -63,7 +63,6 @@ class SymmetricRings(Heuristic, uses=("seed",)):
     trials: int = 3000
 
     name: ClassVar[str] = "symmetric-rings"
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.topology.balance.ring_kernels",
         "ddlopt.solvers.topology.balance.path_kernels",

@@ -94,7 +94,6 @@ class TopologyFinder(Heuristic, uses=("seed",)):
     allreduce_ports: int | None = None
     generators: tuple[int, ...] | None = None
 
-    covers: ClassVar[type[TopologyInstance]] = TopologyInstance
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:

@@ -15,11 +15,14 @@ from volume import for_each, slow
 
 import ddlopt
 from ddlopt.instances import generators
+from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.errors import RangeError
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
+from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
 from ddlopt.models.topology.collective.prices import price_bound
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.solvers.catalogue import entries, method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.collective.baselines import binary_tree
@@ -293,3 +296,15 @@ def test_values_found_elsewhere():
                 collective_bytes=count if collective == "all-to-all" else 1,
             )  # fmt: skip
             assert seconds(instance, ddlopt.solve(instance)) == Fraction(value), (name, collective)
+
+
+def test_what_stands_in_a_room_is_not_of_rooms_within():
+    """Formulations of topology design are none of collectives; of other families this says nothing."""
+    here, there = made("ring", "all-gather", accelerators=4), ddlopt.load("topology/tiny-n4-d2")
+    design, flows = MinCongestion(), AllToAllFlows()
+    assert outside_of_room(design, here) == "it is of topology, and this is a collective"
+    assert outside_of_room(design, there) is None
+    assert outside_of_room(flows, here) is None
+    assert outside_of_room(flows, there) is None
+    assert outside_of_room(object(), here) is None
+    assert outside_of_room(design, ddlopt.load("scheduling/tiny-fair")) is None
