@@ -1,5 +1,6 @@
 """Bounds of collectives: cuts against all cuts, prices against all trees, and closed forms."""
 
+import math
 import random
 from fractions import Fraction
 from itertools import product
@@ -13,7 +14,7 @@ from ddlopt.instances import generators
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.arborescence import least_arborescence
 from ddlopt.models.topology.collective.bounds import collective_bound, exact_collective_bound, parts
-from ddlopt.models.topology.collective.cuts import capacities, out_of, worst_gather_cut
+from ddlopt.models.topology.collective.cuts import capacities, narrowest_cut, out_of, worst_gather_cut
 from ddlopt.models.topology.collective.prices import price_bound
 
 
@@ -191,3 +192,23 @@ def test_prices_of_a_cut_are_the_bound_of_the_cut():
         assert price_bound(instance, prices) == exact_collective_bound(instance)
     with pytest.raises(ValueError, match="no link has a price"):
         price_bound(instance, {})
+
+
+@pytest.mark.parametrize("seed", [3, *map(slow, range(4, 16))])
+def test_cuts_of_up_to_twelve_nodes_are_those_of_all_cuts(seed):
+    """All 4 094 sets, in whole numbers."""
+    instance = several(seed + 1, most=10)[seed]
+    unit = min(map(Fraction, instance.bandwidth.values()))
+    capacity = {link: Fraction(each) / unit for link, each in instance.bandwidth.items()}
+    below = math.lcm(*(each.denominator for each in capacity.values()))
+    whole = [(1 << i, 1 << j, int(each * below)) for (i, j), each in capacity.items()]
+    accelerators = (1 << instance.accelerators) - 1
+    worst, narrowest = Fraction(0), None
+    for side in range(1, (1 << instance.nodes) - 1):
+        inside = (side & accelerators).bit_count()
+        if 0 < inside < instance.accelerators:
+            leaves = sum(each for i, j, each in whole if side & i and not side & j)
+            worst = max(worst, Fraction(inside, leaves))
+            narrowest = leaves if narrowest is None else min(narrowest, leaves)
+    assert worst_gather_cut(instance).value == worst * below / unit
+    assert narrowest_cut(instance).value == narrowest * unit / below
