@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.instances.generators.scheduling.tiny import FEATURES
-from ddlopt.instances.odd import gossip
+from ddlopt.instances.odd import collective, gossip
 from ddlopt.instances.odd.changes import changed
 from ddlopt.instances.odd.optional import PLAIN, RARE, some
 from ddlopt.models.aggregation import HotInstance, RegisterInstance
@@ -72,22 +72,6 @@ def _topology(draw: random.Random, seed: int) -> Instance:
         fabric |= {"group_size": draw.choice(sizes), "gradient_bytes": 8.0, "group_gradient_bytes": 4.0}
         fabric |= {"mean_bytes": 3.0, "density": 0.5}
     return generate("topology", kind, seed, **fabric)
-
-
-def _collective(draw: random.Random, seed: int) -> Instance:
-    collective = draw.choice(("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all"))
-    network = draw.choice(("star", "path", "two-way-ring", "ring", "unequal", "unequal", "random"))
-    made = generate(
-        "topology", "collective", seed, network=network, collective=collective, accelerators=draw.randint(3, 5),
-        gigabytes=draw.choice((1.0, 6.0)), root=draw.randint(0, 2) if collective == "broadcast" else None,
-    )  # fmt: skip
-    data = made.model_dump(mode="json")
-    if draw.random() < 0.5:  # a switch in the middle of some
-        count = data["accelerators"]
-        ends = draw.sample(range(count), 2)
-        links = [{"source": i, "target": j, "bytes_per_s": 1e9} for e in ends for i, j in ((e, count), (count, e))]
-        data |= {"switches": 1, "links": data["links"] + links}
-    return type(made).from_data(data)
 
 
 def _scheduling(draw: random.Random, seed: int) -> Instance:
@@ -423,7 +407,7 @@ def _placement(draw: random.Random, seed: int) -> Instance:
 
 _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "topology": _topology,
-    "topology/collective": _collective,
+    "topology/collective": collective.drawn,
     "scheduling": _scheduling,
     "codesign": _codesign,
     "compression/sfb": _sfb,
