@@ -1,7 +1,7 @@
 """What the orders of the papers lose, against proven orders, over ratios of F, B and W, a head, transfers and memory.
 
-A row a pipeline of four devices and eight micro-batches with one of these changed: the least span (or makespan), proven, and how much
-longer those of the papers' orders are, in percent; a dash where an order does not fit into the memory.
+A row a pipeline of four devices and eight micro-batches with one of these changed: the least span (or makespan),
+proven, and how much longer those of the papers' orders are, in percent; a dash where an order does not fit.
 """
 
 from benchmarks.harness import Benchmark, Option, solved

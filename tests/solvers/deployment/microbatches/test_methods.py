@@ -61,6 +61,9 @@ VALUES = [
     ("zb-h1", {"stages": 4, "micro_batches": 6}, 3 * 6 + 4 - 1),
     ("zb-h2", {"stages": 4, "micro_batches": 8, "memory": 7.0}, 3 * 8),
     ("interleaved-1f1b", {"stages": 2, "micro_batches": 4, "chunks": 2, "memory": 5.0}, 26),
+    ("zb-v", {"stages": 2, "micro_batches": 4, "chunks": 2, "shape": "v"}, 6 * 4),
+    ("zb-v", {"stages": 3, "micro_batches": 5, "chunks": 2, "shape": "v"}, 6 * 5),
+    ("zb-v", {"stages": 8, "micro_batches": 16, "chunks": 2, "shape": "v"}, 6 * 16),
 ]
 
 
@@ -89,6 +92,7 @@ REFUSALS = [
     ("zb-h1", {"fused": True}, "W as passes of their own"),
     ("interleaved-1f1b", {"chunks": 2, "shape": "v"}, "go around"),
     ("interleaved-1f1b", {"chunks": 2, "micro_batches": 6}, "a multiple of 4"),
+    ("zb-v", {"chunks": 2}, "there and back"),
     ("dualpipe", {}, "two chains in opposite directions"),
     ("dualpipe", {"stages": 3, "shape": "dual"}, "an even number of devices"),
     ("dualpipe", {"shape": "dual", "micro_batches": 6}, "4 micro-batches or more in each direction"),
