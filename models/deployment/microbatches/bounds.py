@@ -58,6 +58,7 @@ def ticks_bound(ticks: Ticks) -> int:
       F before it; after the last of them its round is still to come, and what is left to do.
     """
     instance = ticks.instance
+    require_room(instance)
     span = instance.objective == "span"
     best = 0
     for device, own in enumerate(ticks.on):
