@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ddlopt import instances
-from ddlopt.analysis.library_site import history
+from ddlopt.analysis import history
 from ddlopt.analysis.listing import write_listing
 from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.analysis.views import sizes

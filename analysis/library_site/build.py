@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ddlopt.analysis import history
 from ddlopt.analysis.bench.report.pages import ASSETS, asset
-from ddlopt.analysis.library_site import history, pictures
+from ddlopt.analysis.library_site import pictures
 from ddlopt.analysis.library_site.pages import FILES, Pages, stem
 from ddlopt.instances import index
 from ddlopt.instances.library import best_file, certificates, instance_file
@@ -72,7 +73,8 @@ def _write(folder: Path, known: index.Index, names: Iterable[str] | None, drawn:
         picture = None if drawn is None else pictures.drawn(name, drawn)
         if picture is not None:
             _copy(picture, folder / "pictures" / f"{stem(name)}.png")
-        for file, source in zip(FILES, (instance_file(name), best_file(name), certificates.file_of(name)), strict=True):
+        sources: tuple[Path | None, ...] = (instance_file(name), best_file(name), certificates.file_of(name))
+        for file, source in zip(FILES, sources, strict=True):
             if source is not None:
                 _copy(source, folder / file.name_for(name, source))
         there = None if picture is None else f"pictures/{stem(name)}.png"

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ddlopt.analysis.bench.report.cells import Cell, Column, number, table
 from ddlopt.analysis.bench.report.names import slug
-from ddlopt.analysis.library_site.history import History
+from ddlopt.analysis.history import History
 from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.instances.index import Index, Listed
 from ddlopt.instances.library import best_file, certificates, instance_file

@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ddlopt.analysis.library_site import history, write_site
-from ddlopt.analysis.library_site.history import Entry
+from ddlopt.analysis import history
+from ddlopt.analysis.history import Entry
+from ddlopt.analysis.library_site import write_site
 from ddlopt.instances import index
 from ddlopt.instances.library.records import Bound, Found, Record
 from ddlopt.models.errors import OptionError
