@@ -34,6 +34,7 @@ DRAWN = {
     "gossip/exchange": "gossip/exchange-tiny-plain-t12",
     "gossip/circulant": "gossip/circulant-n16-d4-gap",
     "cluster/placement": "cluster/placement-pairs-r12",
+    "cluster/jobs": "cluster/jobs-makespan-j6-k8",
 }
 """Instances by the page of their problem."""
 

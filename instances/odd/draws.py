@@ -385,6 +385,20 @@ def _table(draw: random.Random, seed: int) -> Instance:
     )
 
 
+def _jobs(draw: random.Random, seed: int) -> Instance:
+    return generate(
+        "cluster",
+        "jobs",
+        seed,
+        jobs=draw.randint(1, 3),
+        servers=draw.randint(1, 4),
+        mode=draw.choice(("rigid", "rigid", "slots")),
+        objective=draw.choice(("makespan", "weighted_completion", "weighted_tardiness")),
+        spread=draw.choice((0.0, 0.5)),
+        known=draw.choice((1.0, 0.8)),
+    )
+
+
 def _placement(draw: random.Random, seed: int) -> Instance:
     pods = draw.choice((0, 0, 2))
     return generate(
@@ -432,4 +446,5 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "gossip/exchange": gossip.exchange,
     "gossip/circulant": gossip.circulant,
     "cluster/placement": _placement,
+    "cluster/jobs": _jobs,
 }

@@ -46,6 +46,7 @@ _READERS = {
     "slurm-topology": "places.slurm_topology.read_slurm_topology",
     "node-list": "places.node_list.read_node_list",
     "racks": "places.racks.read_racks",
+    "step-tables": "places.step_tables.read_step_tables",
 }
 """Module in this folder and function of every format."""
 
@@ -87,7 +88,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``topology-zoo-gossip``: the same as a graph whose nodes gossip.
         ``kueue-objects``: nodes and pod sets of a Kubernetes cluster with Kueue, for gangs in racks and blocks.
         ``slurm-topology``: Slurm's ``topology.conf`` or ``topology.yaml``; ``node-list``: nodes with their domains;
-        ``racks``: numbers of free hosts by block and rack.
+        ``racks``: numbers of free hosts by block and rack. ``step-tables``: jobs with step times by number of servers.
     **options
         What the format's reader takes (:func:`options_of`), and ``cluster``: a cluster's file or bundled name
         (:mod:`ddlopt.instances.clusters`), which gives options of servers and networks.

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import hot_cases
 import microbatch_cases
+import jobs_brute_force
 import numpy as np
 import partition_cases
 import pipeline_cases
@@ -262,6 +263,18 @@ def pipeline(seed):
     instance, draw = pipeline_cases.drawn(seed, most=3), random.Random(seed)
     found = list(pipeline_cases.plans(instance))
     return instance, draw.sample(found, min(len(found), 200))
+
+
+def cluster_jobs(seed, mode="rigid"):
+    """What lists and fixed widths give, and orders of starts at random."""
+    instance = jobs_brute_force.drawn(seed, mode, 2 if mode == "slots" else 3)
+    names = ("list-jobs", "sequential", "sequential:widths=fastest", "sequential:widths=narrowest", "start-order")
+    return instance, list(answers_of(instance, names, (0,)))
+
+
+def cluster_slots(seed):
+    """The same with slots."""
+    return cluster_jobs(seed, "slots")
 
 
 def placement(seed):

@@ -41,6 +41,8 @@ from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
 from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.cluster.jobs.formulations.server_flows import ServerFlows
+from ddlopt.models.cluster.jobs.formulations.slot_widths import SlotWidths
 from ddlopt.models.cluster.placement.formulations.domain_uses import DomainUses
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
@@ -117,6 +119,8 @@ CASES = {
     "StagePath": (StagePath, cases.pipeline),
     "DomainUses": (DomainUses, cases.placement),
     "PlanChoice": (PlanChoice, cases.step),
+    "ServerFlows": (ServerFlows, cases.cluster_jobs),
+    "SlotWidths": (SlotWidths, cases.cluster_slots),
     "CirculantGenerators": (CirculantGenerators, cases.circulant),
     "CirculantWeights": (CirculantWeights, cases.circulant),
     "ExchangePath": (ExchangePath, cases.exchange),

@@ -7,6 +7,7 @@ from ddlopt.models.cluster import ClusterProblem
 
 _KINDS = {
     "placement": "cluster.placement.placement",
+    "jobs": "cluster.jobs.jobs",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> ClusterProblem``."""
 
@@ -20,7 +21,8 @@ def generate(kind: str, seed: int = 0, **options: Any) -> ClusterProblem:
     Parameters
     ----------
     kind : str
-        One of :data:`KINDS`. ``placement``: gangs that need hosts in racks and blocks.
+        One of :data:`KINDS`. ``placement``: gangs that need hosts in racks and blocks. ``jobs``: jobs that
+        share servers over time.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

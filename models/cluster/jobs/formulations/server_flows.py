@@ -1,0 +1,183 @@
+"""Rigid jobs as servers that go from job to job, a mixed-integer program."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import pyomo.environ as pyo
+
+from ddlopt.models.cluster.jobs.bounds import shortest_s
+from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
+from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
+from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.units import unit_of
+
+_MOST_JOBS = 40
+"""Flows between more pairs are a model that hardly moves."""
+
+
+@dataclass(frozen=True)
+class ServerFlows:
+    r"""Servers go from a job that ends to jobs that begin.
+
+    :math:`y_{jw} = 1` if job j has w servers, S its start and C its end, :math:`f_{ij}` the servers that it gets from
+    job i (0: from the beginning), :math:`x_{ij} = 1` if i ends before j begins. With T a time by which all can end:
+
+    .. math::
+        \min\ & C_{\max} \text{ or } \textstyle\sum_j w_j C_j \text{ or } \sum_j w_j L_j \\
+        & \textstyle\sum_w y_{jw} = 1, \qquad S_j \ge r_j, \qquad C_j = S_j + \sum_w q_j t_j(w)\, y_{jw} \\
+        & \textstyle\sum_{i} f_{ij} = \sum_w w\, y_{jw}, \qquad \sum_{k} f_{jk} \le \sum_w w\, y_{jw}, \qquad
+          \sum_j f_{0j} \le K \\
+        & f_{ij} \le K x_{ij}, \qquad x_{ij} + x_{ji} \le 1, \qquad S_j \ge C_i - T (1 - x_{ij}) \\
+        & C_{\max} \ge C_j, \qquad L_j \ge C_j - d_j, \quad L_j \ge 0
+
+    Ports
+    -----
+    ``width[j, w]``
+        y.
+    ``start_time[j]``, ``end_time[j]``
+        S and C, in units of :meth:`unit_s`.
+    ``last``, ``late[j]``
+        The makespan, or tardiness, in the same units; of these objectives only.
+    ``objective``
+        To be minimised, in the same units.
+
+    References
+    ----------
+    C. Artigues, P. Michelon, S. Reusser, "Insertion techniques for static and dynamic resource-constrained project
+    scheduling", European Journal of Operational Research 149 (2003), for flows of resources; widths are ours.
+    """
+
+    sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
+
+    def refuses(self, instance: Any) -> str | None:
+        """Other problems, slots, too many jobs."""
+        if not isinstance(instance, JobsInstance):
+            return f"it schedules an {JobsInstance.kind}, and this is a {instance.kind}"
+        if instance.mode != "rigid":
+            return "it has rigid jobs, and this instance has slots"
+        if len(instance.jobs) > _MOST_JOBS:
+            return f"it has {len(instance.jobs)} jobs, and at most {_MOST_JOBS} are modelled"
+        return None
+
+    def scope(self, instance: JobsInstance) -> str | None:
+        """All schedules."""
+        return None
+
+    def unit_s(self, instance: JobsInstance) -> float:
+        """In which times are measured."""
+        return unit_of(float(max(map(shortest_s, instance.jobs))))
+
+    def build(self, block: pyo.Block, instance: JobsInstance) -> None:
+        """Fill ``block``."""
+        unit, servers = Fraction(self.unit_s(instance)), float(instance.servers)
+        jobs = range(len(instance.jobs))
+        widths = [(j, w) for j in jobs for w in instance.jobs[j].widths]
+        pairs = [(i, j) for i in jobs for j in jobs if i != j]
+        lengths = {(j, w): float(instance.jobs[j].length_s(w) / unit) for j, w in widths}
+        arrival = [float(Fraction(job.arrival_s) / unit) for job in instance.jobs]
+        end = max(arrival) + sum(max(lengths[j, w] for w in instance.jobs[j].widths) for j in jobs)
+        block.width = pyo.Var(widths, domain=pyo.Binary, doc="1 if the job has so many servers")
+        block.start_time = pyo.Var(jobs, bounds=lambda _, j: (arrival[j], end), doc="when a job begins, in units")
+        block.end_time = pyo.Var(jobs, bounds=(0, end), doc="when a job ends, in units")
+        block.before = pyo.Var(pairs, domain=pyo.Binary, doc="1 if a job ends before another one begins")
+        block.handed = pyo.Var(pairs, bounds=(0, servers), doc="servers that a job gets from another one")
+        block.fresh = pyo.Var(jobs, bounds=(0, servers), doc="servers that nobody had before")
+        rows = Rows()
+        rows["servers_are_there"][None] = total(block.fresh[j] for j in jobs) <= servers
+        for j in jobs:
+            own = [w for i, w in widths if i == j]
+            has = weighted((float(w), block.width[j, w]) for w in own)
+            others = [i for i in jobs if i != j]
+            rows["job_has_one_width"][j] = total(block.width[j, w] for w in own) == 1.0
+            length = weighted((lengths[j, w], block.width[j, w]) for w in own)
+            rows["job_ends"][j] = term(block.end_time[j]) - term(block.start_time[j]) - length == 0.0
+            given = total(block.handed[i, j] for i in others) + term(block.fresh[j])
+            rows["job_gets_its_servers"][j] = given - has == 0.0
+            if others:
+                rows["job_hands_on_what_it_has"][j] = total(block.handed[j, k] for k in others) - has <= 0.0
+        for i, j in pairs:
+            rows["servers_come_from_jobs_before"][i, j] = term(block.handed[i, j]) <= servers * term(block.before[i, j])
+            gap = term(block.start_time[j]) - term(block.end_time[i]) - end * term(block.before[i, j])
+            rows["jobs_before_have_ended"][i, j] = gap >= -end
+            if i < j:
+                rows["one_is_before_the_other"][i, j] = term(block.before[i, j]) + term(block.before[j, i]) <= 1.0
+        objective = _objective(block, instance, rows, unit, end)
+        rows.add_to(
+            block,
+            job_has_one_width="so many servers all the time",
+            job_ends="after all its iterations",
+            job_gets_its_servers="from jobs before it, or from nobody",
+            job_hands_on_what_it_has="no more servers than it had",
+            servers_are_there="no more than the cluster has",
+            servers_come_from_jobs_before="only from those that ended",
+            jobs_before_have_ended="when this one begins",
+            one_is_before_the_other="of two jobs at most one",
+            jobs_end_by_the_last="the makespan is the last end",
+            jobs_are_late="behind their deadlines",
+        )
+        block.objective = pyo.Expression(expr=objective.expression)
+
+    def start(self, block: pyo.Block, instance: JobsInstance, solution: JobsSchedule) -> None:
+        """Set widths and times; who gets whose servers is left to the solver."""
+        unit = Fraction(self.unit_s(instance))
+        times = []
+        for j, (run,) in enumerate(solution.runs):
+            start = Fraction(run.start)
+            times.append((start, start + instance.jobs[j].length_s(run.servers)))
+            for w in instance.jobs[j].widths:
+                block.width[j, w].set_value(int(w == run.servers))
+            block.start_time[j].set_value(float(start / unit))
+            block.end_time[j].set_value(float(times[j][1] / unit))
+        for (i, j), variable in block.before.items():
+            variable.set_value(int(times[i][1] <= times[j][0]))
+
+    def read(self, block: pyo.Block, instance: JobsInstance) -> JobsSchedule:
+        """Widths and the order of starts, each as early as can be.
+
+        Raises
+        ------
+        SolverError
+            If a job has not one width.
+        """
+        jobs = range(len(instance.jobs))
+        chosen = {}
+        for (j, w), variable in block.width.items():
+            value = pyo.value(variable)
+            if abs(value - round(value)) > INTEGRALITY_TOL:
+                raise SolverError(f"width[{j}, {w}] is {value:.6g}, not a whole number")
+            if round(value):
+                chosen[j] = w
+        if len(chosen) < len(jobs):
+            raise SolverError(f"{len(jobs) - len(chosen)} jobs have no width")
+        runs: dict[int, Stretch] = {}
+        busy: list[tuple[Fraction, int]] = []
+        now = Fraction(0)
+        for j in sorted(jobs, key=lambda j: (pyo.value(block.start_time[j]), j)):
+            now = max(now, Fraction(instance.jobs[j].arrival_s))
+            moments = sorted({now, *(end for end, _ in busy if end > now)})
+            now = next(t for t in moments if sum(w for end, w in busy if end > t) + chosen[j] <= instance.servers)
+            runs[j] = Stretch(start=str(now), servers=chosen[j])
+            busy.append((now + instance.jobs[j].length_s(chosen[j]), chosen[j]))
+        return JobsSchedule(instance=instance.name, runs=tuple((runs[j],) for j in jobs))
+
+    def objective_value(self, instance: JobsInstance, value: float) -> float:
+        """Seconds, times weights."""
+        return value * self.unit_s(instance)
+
+
+def _objective(block: pyo.Block, instance: JobsInstance, rows: Rows, unit: Fraction, end: float) -> Sum:
+    jobs = range(len(instance.jobs))
+    if instance.objective == "makespan":
+        block.last = pyo.Var(bounds=(0, end), doc="the makespan, in units")
+        for j in jobs:
+            rows["jobs_end_by_the_last"][j] = term(block.last) - term(block.end_time[j]) >= 0.0
+        return joined([term(block.last)])
+    if instance.objective == "weighted_completion":
+        return weighted((instance.jobs[j].weight, block.end_time[j]) for j in jobs)
+    block.late = pyo.Var(jobs, bounds=(0, end), doc="tardiness, in units")
+    for j in jobs:
+        due = float(Fraction(instance.jobs[j].deadline_s or 0) / unit)
+        rows["jobs_are_late"][j] = term(block.late[j]) - term(block.end_time[j]) >= -due
+    return weighted((instance.jobs[j].weight, block.late[j]) for j in jobs)
