@@ -9,8 +9,8 @@ import random
 from contextlib import suppress
 
 import hot_cases
-import microbatch_cases
 import jobs_brute_force
+import microbatch_cases
 import numpy as np
 import partition_cases
 import pipeline_cases
