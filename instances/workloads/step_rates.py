@@ -24,14 +24,18 @@ MPT of 7 billion on 128 H100 (llm-foundry), Llama 3 of 70 billion on 64 H100, of
 there."""
 _LARGE_ELSE = {"bf16": 0.55, "fp8": 0.5, "fp32": 0.85}
 """Where no row was measured: an assumption."""
+# As below.
 _SIZES: Shares = ((128e9, 1.0), (16e9, 0.90 / 0.95), (1e9, 0.6 / 0.95), (0.0, 0.1 / 0.95))
+# As below.
 _BYTES: Shares = ((100e6, 0.90), (10e6, 0.75), (1e6, 0.60), (0.0, 0.30))
 _VECTOR: Shares = ((16e9, 0.95), (1e9, 0.5), (0.0, 0.1))
+"""Parts of what large products reach, of bandwidth, and of other operations' peak, by size: Calculon's of an A100."""
 _VECTOR_PART = 0.25
 """Operations other than products, of the peak of those in 16 bits: 78 of an A100's 312."""
 ATTENTION = {"A100": 0.60, "H100": 0.35, "H200": 0.35}
 """Fused attention, both passes together, of the peak in 16 bits: FlashAttention-2 as its author measured it."""
 _ATTENTION_ELSE = 0.40
+"""An assumption."""
 INNER, OUTER = 0.80, 0.90
 """Of a link's bandwidth: what collectives reach inside a server, and between servers (0.9 there is Calculon's)."""
 INNER_LATENCY_S, OUTER_LATENCY_S = 10e-6, 20e-6

@@ -11,6 +11,7 @@ from ddlopt.models.deployment.step.instance import StepInstance
 _HEAD = 64
 """Numbers of a head."""
 _WORDS = 32_000
+"""Of the vocabulary, as Llama 2 and Mixtral have."""
 
 
 def training(

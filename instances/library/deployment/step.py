@@ -58,6 +58,7 @@ _SERVERS = {
 _BATCH = {"llama3-8b": 576, "llama3-70b": 1152, "mixtral-8x7b": 1152, "deepseek-v3": 4608}
 """Divisible by what the clusters have: 72 devices in a domain of one, 8 in a server of the others."""
 _SEQUENCE = 4096
+"""Tokens of a sample."""
 
 
 def instances() -> Iterator[DeploymentProblem]:
