@@ -332,19 +332,7 @@ app.command(cls=formats.FormatsCommand)(formats.convert)
 app.command()(formats.profile_script)
 
 
-@app.command()
-def schema(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
-    solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
-    out: Out = None,
-) -> None:
-    """Print the JSON schema of a family's instances or solutions, or of a cluster's file (`cluster-file`)."""
-    import ddlopt
-    from ddlopt.analysis.tables import json_text
-
-    emit(json_text(ddlopt.schema(family, solution=solution)), out)
-
-
+app.command()(library.schema)
 app.command()(sweeps.bench)
 app.command()(sweeps.results)
 app.command()(sweeps.warm_up)

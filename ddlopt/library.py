@@ -1,4 +1,4 @@
-"""Commands that tell what there is: ``list`` and ``show``."""
+"""Commands that tell what there is: ``list``, ``show`` and ``schema``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ddlopt import completion
-from ddlopt.arguments import Json, Name
+from ddlopt.arguments import Json, Name, Out, emit
 
 if TYPE_CHECKING:
     from ddlopt.instances.index import Listed, ListedProblem
@@ -363,3 +363,15 @@ def _told(instance: "Instance", facts: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 _PLURALS = {"exact": "exact", "heuristic": "heuristics", "reference": "references"}
+
+
+def schema(
+    family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
+    solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
+    out: Out = None,
+) -> None:
+    """Print the JSON schema of a family's instances or solutions, or of a cluster's file (`cluster-file`)."""
+    import ddlopt
+    from ddlopt.analysis.tables import json_text
+
+    emit(json_text(ddlopt.schema(family, solution=solution)), out)

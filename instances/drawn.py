@@ -151,6 +151,10 @@ RANGES: Mapping[str, tuple[Drawn, ...]] = {
         _of("pipeline", layers=Between(8, 40), shape=("chain", "branches"), devices=(8, 16, 32, 64),
             micro_batches=(16, 64), memory=(0.4, 1.0), alike=(True, False)),
     ),
+    "deployment/microbatches": (
+        _of("microbatches", stages=Between(3, 6), micro_batches=Between(6, 24), objective=("span", "makespan"),
+            memory=Between(3, 8)),
+    ),
     "aggregation/hot": (
         _of("hot-zipf", jobs=Between(1, 4), parameters=(500, 2000), workers=(4, 8), switches=Between(1, 4),
             racks=(False, True), memory=(0.02, 0.1)),

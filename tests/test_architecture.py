@@ -111,6 +111,7 @@ CHECKED_WITH = {
     "compression.levels": {"lanes"},  # what is sent, and when
     "compression.timeline": {"lanes"},
     "deployment.plan": {"plan.check", "plan.simulator.simulate"},  # the statement of the problem is the simulation
+    "deployment.step": {"step.places"},  # which blocks, and which members of a group, are where: part of the statement
     "gossip.circulant": {"spectral.verified"},  # eigenvalues with proven bounds
     "gossip.matchings": {"spectral.verified"},
     "gossip.period": {"spectral.verified", "period.stragglers"},  # expected maxima, rounded to the proven side

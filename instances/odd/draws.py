@@ -9,7 +9,7 @@ import numpy as np
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.instances.generators.scheduling.tiny import FEATURES
-from ddlopt.instances.odd import collective, gossip
+from ddlopt.instances.odd import cluster, collective, gossip
 from ddlopt.instances.odd.changes import changed
 from ddlopt.instances.odd.optional import PLAIN, RARE, some
 from ddlopt.models.aggregation import HotInstance, RegisterInstance
@@ -385,40 +385,6 @@ def _table(draw: random.Random, seed: int) -> Instance:
     )
 
 
-def _jobs(draw: random.Random, seed: int) -> Instance:
-    return generate(
-        "cluster",
-        "jobs",
-        seed,
-        jobs=draw.randint(1, 3),
-        servers=draw.randint(1, 4),
-        mode=draw.choice(("rigid", "rigid", "slots")),
-        objective=draw.choice(("makespan", "weighted_completion", "weighted_tardiness")),
-        spread=draw.choice((0.0, 0.5)),
-        known=draw.choice((1.0, 0.8)),
-    )
-
-
-def _placement(draw: random.Random, seed: int) -> Instance:
-    pods = draw.choice((0, 0, 2))
-    return generate(
-        "cluster",
-        "placement",
-        seed,
-        pods=pods,
-        blocks=draw.randint(1, 2),
-        racks=draw.randint(1, 2),
-        hosts=draw.randint(1, 4),
-        busy=draw.choice((0.0, 0.4)),
-        asked=draw.choice((0.7, 1.0)),
-        largest=draw.randint(1, 5),
-        bound_to_block=draw.choice((0.0, 0.3)),
-        bound_to_rack=draw.choice((0.0, 0.3)),
-        objective=draw.choice(("pairs", "crossings", "max_gangs", "fits")),
-        prices=() if draw.random() < PLAIN else (4, 2, 1)[-(3 if pods else 2) :],
-    )
-
-
 _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "topology": _topology,
     "topology/collective": collective.drawn,
@@ -445,6 +411,6 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "gossip/period": gossip.period,
     "gossip/exchange": gossip.exchange,
     "gossip/circulant": gossip.circulant,
-    "cluster/placement": _placement,
-    "cluster/jobs": _jobs,
+    "cluster/placement": cluster.placement,
+    "cluster/jobs": cluster.jobs,
 }

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from ddlopt.instances.workloads.networks.step_costs import BlockCosts, Rates, Setting
+from ddlopt.instances.workloads.networks.rates import Rates
+from ddlopt.instances.workloads.networks.step_costs import BlockCosts, Setting
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision
 from ddlopt.models.errors import OptionError

@@ -8,7 +8,7 @@ parts are calibrated by one measured step each, all other steps are predicted (`
 from dataclasses import replace
 
 from ddlopt.instances.workloads.accelerators import MEMORY, TENSOR_CORES, Accelerator
-from ddlopt.instances.workloads.networks.step_costs import Rates, Shares
+from ddlopt.instances.workloads.networks.rates import Rates, Shares
 from ddlopt.instances.workloads.precision import Precision
 
 LARGE: dict[tuple[str, str], float] = {

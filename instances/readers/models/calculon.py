@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from ddlopt.instances.options import at_least, checked, one_of
 from ddlopt.instances.readers.text_files import object_of
-from ddlopt.instances.workloads.networks.step_costs import Rates, Setting
+from ddlopt.instances.workloads.networks.rates import Rates
+from ddlopt.instances.workloads.networks.step_costs import Setting
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision
 from ddlopt.instances.workloads.step_instances import Menu, blocks_of, tensor_degrees

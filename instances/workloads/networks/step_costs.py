@@ -18,10 +18,10 @@ sorting for experts k T h / t, twice        4 (k + 1) T h / t, twice       once
 =================== ======================= ============================== =====================
 
 (last four of the whole T, or of T / t with sequence parallelism.) These are Calculon's counts (M. Isaev et al., SC
-2023), apart from fused attention (T. Dao, 2023). An operator takes its operations over the rate and its bytes over the
-bandwidth, the sum or the larger of both; rates depend on sizes as a table says (:class:`Rates`). Memory is in
-:mod:`~ddlopt.instances.workloads.networks.transformer_costs`. Messages of a block, in both passes: 4 all-reduces of
-2 T h in a group of t, or as many gathers and scatters (2 of these for experts that no products share); all-to-all of
+2023), apart from fused attention (T. Dao, 2023). An operator takes its operations over the rate and its bytes over
+the bandwidth, the sum or the larger of both; rates depend on sizes as a table says (``rates.py``). Memory is in
+:mod:`~ddlopt.instances.workloads.networks.transformer_costs`. Messages of a block, in both passes: 4 all-reduces of 2
+T h in a group of t, or as many gathers and scatters (2 of these for experts that no products share); all-to-all of
 experts, 4 times 2 k T h / t; keys and values of other parts of the sequence once forward, twice backward.
 """
 
@@ -30,61 +30,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from ddlopt.instances.workloads.networks.layers import Layer
+from ddlopt.instances.workloads.networks.rates import Rates, Work
 from ddlopt.instances.workloads.networks.transformer_costs import activation_bytes
 from ddlopt.instances.workloads.networks.transformer_parts import Part
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision
-
-Shares = tuple[tuple[float, float], ...]
-"""From which size on which part of a peak is reached, the largest size first."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What a device sustains.
-
-    Parameters
-    ----------
-    matrix_flops_per_s, vector_flops_per_s, memory_bytes_per_s : float
-        Peaks.
-    matrix_shares, vector_shares, memory_shares : tuple of (float, float)
-        By operations, operations and bytes of an operator.
-    added : bool
-        Whether operations and bytes take turns; else the longer counts.
-    attention_flops_per_s : float, optional
-        Of fused attention; by default as of large products.
-    """
-
-    matrix_flops_per_s: float
-    vector_flops_per_s: float
-    memory_bytes_per_s: float
-    matrix_shares: Shares
-    vector_shares: Shares
-    memory_shares: Shares
-    added: bool = True
-    attention_flops_per_s: float | None = None
-
-    def time_s(self, work: "Work") -> float:
-        """Of an operator."""
-        busy = work.matrix / (self.matrix_flops_per_s * _share(self.matrix_shares, work.matrix))
-        fused = self.attention_flops_per_s or self.matrix_flops_per_s * self.matrix_shares[0][1]
-        busy += work.attention / fused
-        busy += work.vector / (self.vector_flops_per_s * _share(self.vector_shares, work.vector))
-        moving = work.moved / (self.memory_bytes_per_s * _share(self.memory_shares, work.moved))
-        return busy + moving if self.added else max(busy, moving)
-
-
-def _share(shares: Shares, size: float) -> float:
-    return next(share for least, share in shares if size >= least)
-
-
-class Work(NamedTuple):
-    """Operations of products and others, bytes moved, and operations of fused attention."""
-
-    matrix: float = 0.0
-    vector: float = 0.0
-    moved: float = 0.0
-    attention: float = 0.0
 
 
 class Operator(NamedTuple):

@@ -8,7 +8,8 @@ from refusals import one_line
 import ddlopt
 from ddlopt.instances.readers import convert
 from ddlopt.instances.readers.models.transformer_config import read_sizes
-from ddlopt.instances.workloads.networks.step_costs import BlockCosts, Rates, Setting, Work
+from ddlopt.instances.workloads.networks.rates import Rates, Work
+from ddlopt.instances.workloads.networks.step_costs import BlockCosts, Setting
 from ddlopt.instances.workloads.networks.transformer_costs import activation_bytes
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import BF16
