@@ -155,6 +155,10 @@ RANGES: Mapping[str, tuple[Drawn, ...]] = {
         _of("microbatches", stages=Between(3, 6), micro_batches=Between(6, 24), objective=("span", "makespan"),
             memory=Between(3, 8)),
     ),
+    "deployment/step": (
+        _of("step", layers=(8, 16, 32), heads=(16, 32), experts=(0, 0, 8), global_batch=(64, 256), servers=(2, 4, 8),
+            gpus_per_server=(4, 8), memory_gigabytes=(4.0, 8.0, 16.0), network_gigabit_per_s=(100.0, 400.0)),
+    ),
     "aggregation/hot": (
         _of("hot-zipf", jobs=Between(1, 4), parameters=(500, 2000), workers=(4, 8), switches=Between(1, 4),
             racks=(False, True), memory=(0.02, 0.1)),
@@ -178,6 +182,14 @@ RANGES: Mapping[str, tuple[Drawn, ...]] = {
     ),
     "aggregation/table": (
         _of("table", shape=("integers", "mantissas", "random"), bits=Between(6, 10), goal=("sum", "max")),
+    ),
+    "cluster/placement": (
+        _of("placement", blocks=Between(2, 4), racks=Between(2, 6), hosts=Between(4, 8), busy=(0.1, 0.3),
+            asked=(0.7, 0.9, 1.0), objective=("pairs", "crossings"), sizes=("any", "powers")),
+    ),
+    "cluster/jobs": (
+        _of("jobs", jobs=Between(3, 6), servers=(4, 8, 16), mode=("rigid", "rigid", "slots"),
+            objective=("makespan", "weighted_completion", "weighted_tardiness"), spread=(0.0, 0.5)),
     ),
     "gossip/weights": (
         _of("weights", shape=("random", "geometric", "torus", "cycle"), nodes=(16, 36, 64, 100), degree=(6, 8)),

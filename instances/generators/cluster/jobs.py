@@ -28,11 +28,16 @@ def jobs(
 
     Parameters
     ----------
-    jobs, servers : int
+    jobs : int
+        How many.
+    servers : int
+        Of the cluster, all equal.
     widest : int, optional
         Servers of a job at most; None: all.
     mode : {"rigid", "slots"}
+        Whether a job keeps its servers until it ends, or widths may change from slot to slot.
     objective : {"makespan", "weighted_completion", "weighted_tardiness"}
+        The last end; the weighted sum of ends; or of how late jobs end.
     spread : float
         Arrivals are within this part of what all jobs take one after the other on all servers.
     known : float

@@ -32,11 +32,16 @@ def placement(
     ----------
     pods : int
         Groups of so many blocks each are a level around them; 0: there is none.
-    blocks, racks, hosts : int
-        Of the cluster, of a block, of a rack.
-    busy, asked : float
-        Probability of a host to be busy; part of the free hosts that gangs ask for, rounded down: more than 1 for
-        ``max_gangs``.
+    blocks : int
+        Of the cluster, or of a pod.
+    racks : int
+        Of a block.
+    hosts : int
+        Of a rack.
+    busy : float
+        Probability of a host to be busy.
+    asked : float
+        Part of the free hosts that gangs ask for, rounded down: more than 1 for ``max_gangs``.
     largest : int
         Hosts of a gang at most.
     sizes : {"any", "powers"}
@@ -44,6 +49,7 @@ def placement(
     bound_to_block, bound_to_rack : float
         Part of the gangs that have to be within one block, or one rack, if they fit into the largest.
     objective : {"pairs", "crossings", "max_gangs", "fits"}
+        Pairs of a gang and a leaf; links of ranks between leaves; how many gangs fit; or whether all do.
     prices : tuple of int
         Of each level.
     """

@@ -43,6 +43,8 @@ def pipeline(
     memory : float, optional
         Of a device, in micro-batches of a chunk. None: as many as there are stages, for each chunk of a device.
     objective : {"makespan", "span", "barrier"}
+        The last end; the longest time from a device's first to its last work; or the last end with the optimizer
+        after a barrier.
     chunks : int
         Of a device.
     shape : {"around", "v", "dual"}

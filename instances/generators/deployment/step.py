@@ -32,13 +32,22 @@ def training(
 
     Parameters
     ----------
-    layers, heads : int
-        Of 64 numbers each; a quarter as many of keys and values.
+    layers : int
+        Blocks of the transformer.
+    heads : int
+        Of attention, with 64 numbers each; a quarter as many of keys and values.
     experts : int
         0, or from 2 on, of which a token visits two.
-    sequence, global_batch : int
-    servers, gpus_per_server : int
+    sequence : int
+        Tokens of a sample.
+    global_batch : int
+        Samples of a step.
+    servers : int
+        How many.
+    gpus_per_server : int
+        Accelerators of a server.
     accelerator : str
+        Whose figures are taken, such as h100.
     memory_gigabytes : float
         Of an accelerator.
     network_gigabit_per_s : float
