@@ -20,6 +20,7 @@ from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 
 _MOST_PIECES = 1000
+"""Of a tree's bytes: every piece is a task of its own on each link, and a simulation of more takes too long."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _SMALL: dict[str, dict[str, Any]] = {
 _LARGE = ((4, 16), (8, 32), (8, 64), (16, 128))
 """Stages and micro-batches of a model of 64 blocks with an embedding and a head."""
 _BLOCKS = 64
+"""Of the model: a multiple of all numbers of stages."""
 _HEAD = 2.5
 """Of a block's time."""
 

@@ -19,6 +19,7 @@ from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder, Pass
 from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 
 F, B, W = 0, 1, 2
+"""Forward pass, backward pass, and that for weights, where it is one of its own."""
 Kind = tuple[int, int]
 """Chunk, and F, B or W."""
 Words = tuple[tuple[Kind, ...], ...]
