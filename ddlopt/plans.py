@@ -88,6 +88,7 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
     if source_format in writers.OTHERS:
         return writers.read_plan(problem, file, source_format)
     schedule = read_schedule(file, source_format, problem)
+    assert isinstance(problem, type(schedule.instance))  # others were refused
     if schedule.instance.digest != problem.digest:
         raise SolutionError(
             f"{file}: it is a plan for {schedule.instance.size} of the {problem.size} accelerators of "

@@ -74,9 +74,9 @@ def _write(folder: Path, known: index.Index, names: Iterable[str] | None, drawn:
         if picture is not None:
             _copy(picture, folder / "pictures" / f"{stem(name)}.png")
         sources: tuple[Path | None, ...] = (instance_file(name), best_file(name), certificates.file_of(name))
-        for file, source in zip(FILES, sources, strict=True):
+        for kind, source in zip(FILES, sources, strict=True):
             if source is not None:
-                _copy(source, folder / file.name_for(name, source))
+                _copy(source, folder / kind.name_for(name, source))
         there = None if picture is None else f"pictures/{stem(name)}.png"
         _put(folder, f"instances/{stem(name)}.html", pages.instance(listed, there))
     return folder / "index.html"

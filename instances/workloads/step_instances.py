@@ -63,7 +63,7 @@ def powers(most: int) -> tuple[int, ...]:
 def tensor_degrees(sizes: Transformer, most: int) -> tuple[int, ...]:
     """Those that divide what is shared; keys' and values' heads are divided by them or divide them."""
     stacks = [sizes] if sizes.encoder is None else [sizes, sizes.encoder]
-    whole, keys = {stack.hidden for stack in stacks}, set()
+    whole, keys = {stack.hidden for stack in stacks}, set[int]()
     for stack in stacks:
         for block in stack.blocks():
             for part in stack.parts(block):
@@ -74,7 +74,10 @@ def tensor_degrees(sizes: Transformer, most: int) -> tuple[int, ...]:
                 else:
                     whole.add(stack.heads)
                     keys.add(stack.heads_of(block).keys)
-    fits = lambda t: all(size % t == 0 for size in whole) and all(k % t == 0 or t % k == 0 for k in keys)  # noqa: E731
+
+    def fits(t: int) -> bool:
+        return all(size % t == 0 for size in whole) and all(k % t == 0 or t % k == 0 for k in keys)
+
     return tuple(t for t in range(1, most + 1) if fits(t))
 
 

@@ -90,7 +90,8 @@ def pipeline(
     if room < least:
         what = "one micro-batch" if least == 1 else f"one micro-batch on each of the {least} chunks of a device"
         raise OptionError(f"memory is {room:g}, less than {what}; it must be at least {least}")
-    parts, edges = [], []
+    parts: list[dict[str, Any]] = []
+    edges: list[dict[str, Any]] = []
     for chain in chains:
         begin = len(parts)
         for place, device in enumerate(chain):

@@ -15,6 +15,7 @@ from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.instances.workloads.links_given import network as joined
 from ddlopt.instances.workloads.links_given import of_cluster, of_design
 from ddlopt.models.catalogue import require_feasible
+from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, TopologyProblem
 from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance
@@ -142,6 +143,8 @@ _SOURCES = {
 
 def _designed(job: str, design: str | None) -> tuple[TopologyInstance, TopologyDesign]:
     """A topology instance, bundled or in a file, and a design for it."""
+    instance: Instance
+    best: Solution | None
     if Path(job).suffix == ".json":
         instance, best = TopologyProblem.from_file(job), None
     else:
@@ -149,7 +152,7 @@ def _designed(job: str, design: str | None) -> tuple[TopologyInstance, TopologyD
     if not isinstance(instance, TopologyInstance):
         raise OptionError(f"job is {job!r}, a {instance.kind}; it is to be a topology instance, which has designs")
     found = best if design is None else TopologyDesign.from_file(design)
-    if found is None:
+    if not isinstance(found, TopologyDesign):
         raise OptionError(f"no design of '{instance.name}' is known; give one by the option design")
     found.belongs_to(instance)
     require_feasible(instance, found)

@@ -6,13 +6,13 @@ A model has ``hidden``, ``feedforward``, ``seq_size``, ``attn_heads``, ``attn_si
 ``ops``). There is no embedding and no head, attention writes its scores, and there is dropout.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from ddlopt.instances.options import at_least, checked, one_of
 from ddlopt.instances.readers.text_files import object_of
-from ddlopt.instances.workloads.networks.rates import Rates
+from ddlopt.instances.workloads.networks.rates import Rates, Shares
 from ddlopt.instances.workloads.networks.step_costs import Setting
 from ddlopt.instances.workloads.networks.transformers import Transformer
 from ddlopt.instances.workloads.precision import Precision
@@ -128,7 +128,10 @@ def _sizes(name: str, model: Mapping[str, Any]) -> Transformer:
 
 def _rates(system: Mapping[str, Any]) -> Rates:
     matrix, vector, memory = system["matrix"]["float16"], system["vector"]["float16"], system["mem1"]
-    scaled = lambda rows, unit: tuple((size * unit, share) for size, share in rows)  # noqa: E731
+
+    def scaled(rows: Iterable[tuple[float, float]], unit: float) -> Shares:
+        return tuple((size * unit, share) for size, share in rows)
+
     return Rates(
         matrix["tflops"] * 1e12,
         vector["tflops"] * 1e12,

@@ -148,7 +148,7 @@ def read_transformer_pipeline(
         latency_us, unit_servers, None if spine_gigabit_per_s is None else spine_gigabit_per_s * GIGABIT_PER_S,
     )  # fmt: skip
     origin = "configuration" if isinstance(path, Mapping) else str(path)
-    data = {"name": name or f"{sizes.name}-{objective}-k{cluster.devices}"}
+    data: dict[str, Any] = {"name": name or f"{sizes.name}-{objective}-k{cluster.devices}"}
     if objective == "throughput":
         data |= _throughput(sizes, numbers, cluster, global_batch, micro_batch or 1, told)
         return PipelineInstance.from_data(data, origin)

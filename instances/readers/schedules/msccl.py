@@ -146,7 +146,8 @@ def _step(origin: str, element: Xml.Element, where: str) -> _Step:
         ends.append((buffer, place))
     block = _number(origin, element, "depid", -1, _MOST_CHUNKS)
     waits = None if block < 0 else (block, _number(origin, element, "deps", 0, _MOST_CHUNKS))
-    return _Step(where, kind, *ends, _number(origin, element, "cnt", 0, _MOST_CHUNKS), waits)
+    source, target = ends
+    return _Step(where, kind, source, target, _number(origin, element, "cnt", 0, _MOST_CHUNKS), waits)
 
 
 def _cell(program: _Program, gpu: int, buffer: str, place: int) -> tuple[int, str, int]:

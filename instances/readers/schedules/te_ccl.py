@@ -112,12 +112,11 @@ def _numbered(
 def _gathered(instance: CollectiveInstance, origin: str, told: _Told, number: dict[int, int]) -> dict[Ends, Fraction]:
     ways, count = Ways(instance, origin), instance.accelerators
     chunks: dict[tuple[int, int], dict[int, list[tuple[Fraction, list[int]]]]] = defaultdict(dict)
-    for (target, chunk, source), shares in told:
-        nodes = [
+    for (target, chunk, source), hops in told:
+        chunks[number[source], chunk][number[target]] = [
             (share, [each for node, via in way for each in (*(number[s] for s in via), number[node])])
-            for share, way in shares
+            for share, way in hops
         ]
-        chunks[number[source], chunk][number[target]] = nodes
     trees: dict[Ends, Fraction] = defaultdict(Fraction)
     for (source, chunk), targets in chunks.items():
         if instance.collective == "all-to-all":

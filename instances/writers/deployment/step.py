@@ -12,7 +12,7 @@ def table(instance: StepInstance, solution: StepPlan) -> Iterator[Section]:
     """Sections of a plan."""
     plan = solution
     degrees = ("tensor", "context", "expert", "data", "pipeline", "interleaving", "micro_batch", "sharding")
-    rows = [(name, getattr(plan, name)) for name in degrees]
+    rows: list[tuple[object, ...]] = [(name, getattr(plan, name)) for name in degrees]
     rows += [("option", plan.option), ("recomputed of a chunk", plan.recomputed), ("order", ", ".join(plan.order))]
     yield section("Degrees", ("degree", "value"), rows)
     parts = stage_parts(instance, plan)

@@ -61,7 +61,7 @@ def read_megatron(instance: StepInstance, text: str, origin: str) -> StepPlan:
         If a flag has no number, or the devices do not make whole copies.
     """
     given = _given(text, origin)
-    figures = {field: count_of(given, names, origin) for field, names in _SIZES.items()}
+    figures: dict[str, Any] = {field: count_of(given, names, origin) for field, names in _SIZES.items()}
     total = _DEVICES.search(text)
     batch = count_of(given, ("--global-batch-size",), origin, instance.global_batch)
     required(

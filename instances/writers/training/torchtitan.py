@@ -93,7 +93,9 @@ def read_torchtitan(instance: StepInstance, text: str, origin: str) -> StepPlan:
         raise SolutionError(f"{origin}: not valid TOML: {problem}") from None
     required(isinstance(data.get("parallelism"), dict), f"{origin}: there is no table [parallelism]")
     table, training = data["parallelism"], data.get("training", {})
-    figures = {name: whole(table.get(key, 1), f"{origin}: parallelism.{key}") for name, key in _DEGREES.items()}
+    figures: dict[str, Any] = {
+        name: whole(table.get(key, 1), f"{origin}: parallelism.{key}") for name, key in _DEGREES.items()
+    }
     replicated = whole(table.get("data_parallel_replicate_degree", 1), f"{origin}: data_parallel_replicate_degree")
     sharded = table.get("data_parallel_shard_degree", -1)
     model = figures["tensor"] * figures["context"] * figures["pipeline"]

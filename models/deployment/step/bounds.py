@@ -32,7 +32,8 @@ def exact_step_bound(instance: StepInstance) -> Fraction:
         tensor, context, samples, _ = key
         if tensor * context > instance.devices or instance.global_batch % samples:
             continue
-        time = sum(table[key] * part.count for table, part in zip(tables, parts, strict=True))
+        times = (table[key] * part.count for table, part in zip(tables, parts, strict=True))
+        time = sum(times, Fraction(0))
         works.append(time * tensor * context * instance.global_batch / (samples * instance.devices))
     if not works:
         raise InfeasibleError(

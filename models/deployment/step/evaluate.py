@@ -1,6 +1,6 @@
 """The independent check of a plan for a training step, from the problem statement."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -149,7 +149,7 @@ def way_of(block: StepBlock, plan: StepPlan) -> Way | None:
 class _Network:
     """Times of messages."""
 
-    def __init__(self, instance: StepInstance, plan: StepPlan, number: Any) -> None:
+    def __init__(self, instance: StepInstance, plan: StepPlan, number: Callable[[float], Number]) -> None:
         self.tiers, self.inside, self.number = instance.tiers, members(instance, plan), number
 
     def _spanned(self, group: str) -> Iterator[tuple[int, Any]]:

@@ -32,8 +32,9 @@ def members(instance: StepInstance, plan: StepPlan) -> list[dict[str, int]]:
     """Of a device's group of every dimension, those in its unit of each tier."""
     found = []
     for tier in instance.tiers:
+        inside: dict[str, int] = {}
         # The outermost tier holds all devices, also those that are left over.
-        room, inside = plan.devices if tier is instance.tiers[-1] else tier.size, {}
+        room = plan.devices if tier is instance.tiers[-1] else tier.size
         for dimension in plan.order:
             degree = getattr(plan, dimension)
             inside[dimension] = gcd(degree, room)

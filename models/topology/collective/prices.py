@@ -13,7 +13,7 @@ The best prices attain the optimum of the linear program over trees (or paths), 
 links out of a set are the bound of a cut.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -118,6 +118,7 @@ def shortest(instance: CollectiveInstance, prices: Prices) -> tuple[list[list[An
     dear = 1 + count * sum(prices.values())
     costs: list[list[Any]] = [[dear] * count for _ in range(count)]
     paths: list[list[Path]] = [[()] * count for _ in range(count)]
+    befores: Iterable[Mapping[int, int]]
     if all(type(each) is float for each in prices.values()):
         befores = _compiled(instance, prices)
     else:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
@@ -186,7 +186,7 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         return asked
 
 
-def ask(ticks: Ticks, within: int, clock: Clock, limits: Limits, seed: int) -> "MicroBatchOrder | bool | None":
+def ask(ticks: Ticks, within: int, clock: Clock, limits: Limits, seed: int) -> MicroBatchOrder | Literal[False] | None:
     """An order that takes at most so many ticks; False if there is none; None if time is up before it is known."""
     model = pyo.ConcreteModel()
     model.order = pyo.Block()

@@ -108,7 +108,7 @@ class Network:
 
     def sent(self, table: "_Table") -> Any:
         """Seconds of what options send inside a block."""
-        total = 0.0
+        total: Any = 0.0
         for (per_byte, latency), sizes in (
             (self.ring("tensor"), table.tensor), (self.ring("context"), table.context), (self.exchange(), table.expert),
         ):  # fmt: skip
@@ -312,7 +312,10 @@ class _Table:
     """Figures of options, one a kind of block."""
 
     def __init__(self, options: list[StepOption]) -> None:
-        pick = lambda name: np.array([float(getattr(option, name)) for option in options])  # noqa: E731
+
+        def pick(name: str) -> Any:
+            return np.array([float(getattr(option, name)) for option in options])
+
         self.backward, self.computed = pick("backward_s"), pick("forward_s") + pick("backward_s")
         self.kept, self.transient = pick("kept_bytes"), pick("transient_bytes")
         self.tensor, self.context, self.expert = pick("tensor_bytes"), pick("context_bytes"), pick("expert_bytes")

@@ -158,7 +158,10 @@ class Search:
 
     def _that_fit(self, costs: Costs, shape: Shape, sharding: int, longest: int) -> Iterator[int]:
         """Numbers of blocks made again that fit, ascending."""
-        memory = lambda number: costs.memory(shape, sharding, number)  # noqa: E731
+
+        def memory(number: int) -> float:
+            return costs.memory(shape, sharding, number)
+
         if memory(0) <= self.limit:
             yield 0
         elif longest == 0:

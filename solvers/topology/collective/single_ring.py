@@ -99,7 +99,7 @@ def _solved(
             columns[path] = Column((i, j), {link: times * once for link, times in loads([path]).items()})
         return float(sum(costs[i, j] for i, j in ends)) * float(once), True, columns
 
-    parts = {end: Fraction(1) for end in ends}
+    parts: dict[Hashable, Fraction] = {end: Fraction(1) for end in ends}
     generation = Generation(instance.bandwidth, parts)
     generation.run(priced, _ROUNDS, floor, expired)
     return generation
