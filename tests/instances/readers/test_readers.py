@@ -195,7 +195,7 @@ def test_missing_files_and_folders(tmp_path, source_format, suffix):
 
 
 def test_unknown_format():
-    with pytest.raises(UnknownNameError, match="there is no format 'xml'; there are: flexnet, miplib"):
+    with pytest.raises(UnknownNameError, match="there is no format 'xml'; there are: flexnet, microbatches, miplib"):
         convert("a.xml", "xml")
     with pytest.raises(UnknownNameError, match="there is no format 'xml'"):
         options_of("xml")

@@ -253,7 +253,15 @@ def test_a_table_of_words_is_sent_once(tmp_path):
 
 def test_a_decoder_hands_on_what_the_encoder_gave(tmp_path):
     path = written(tmp_path, BUILT["whisper"][0])
-    pipeline = convert(path, "transformer-pipeline", nodes=1, gpus_per_node=4, global_batch=8, precision="bf16")
+    pipeline = convert(
+        path,
+        "transformer-pipeline",
+        objective="throughput",
+        servers=1,
+        gpus_per_server=4,
+        global_batch=8,
+        precision="bf16",
+    )
     names = [layer.name for layer in pipeline.layers]
     sent = dict(zip(names, (edge.size_bytes for edge in pipeline.edges), strict=False))
     sound, words = 2 * 16 * 64, 2 * 12 * 64
@@ -266,7 +274,9 @@ def test_a_decoder_hands_on_what_the_encoder_gave(tmp_path):
 
 def test_state_space_layers_are_cut_by_groups(tmp_path):
     path = written(tmp_path, BUILT["nemotron_h"][0])
-    pipeline = convert(path, "transformer-pipeline", nodes=1, gpus_per_node=4, global_batch=8)
+    pipeline = convert(
+        path, "transformer-pipeline", objective="throughput", servers=1, gpus_per_server=4, global_batch=8
+    )
     assert {menu.tensor for layer in pipeline.layers for menu in layer.menus} == {1, 2}
     pieces = {piece.name: piece for piece in transformer_graph(read(tmp_path, "nemotron_h")).pieces}
     assert pieces["block.0.mixer.heads"].columns == 2
