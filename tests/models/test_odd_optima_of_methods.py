@@ -121,6 +121,8 @@ ONCE_WRONG = [
     ("JointStrategyTopology by rates", "outlier", 107),
     ("JointStrategyTopology", "outlier", 101),  # 4e9 bytes in an equation: infeasible, said cbc
     ("JointStrategyTopology by rates", "outlier", 100),  # and HiGHS
+    ("JointStrategyTopology", "tiny", 106),  # 2e12 s of the only strategies that fit, in such an equation
+    ("JointStrategyTopology by rates", "tiny", 106),
     ("RigidGangs", "tiny", 100),  # gangs of 1e-11 of something in a pool of 4e-12
     ("TablePath", "unequal", 101),  # cbc called 8013.5 optimal, and 7747.3 is there
     ("TimeIndexed", "huge", 104),  # a job that needs 1e24 slots overflowed in the bound

@@ -20,7 +20,7 @@ from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.units import check_big_m, unit_of
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range, unit_of
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
@@ -149,13 +149,20 @@ class JointStrategyTopology:
 
     def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
         """Fill ``block`` with strategies, links, rings and routes."""
-        collapse, template = self.form == "congestion", template_of(instance)
+        template = template_of(instance)
         if template is not None:
             # Without forwarding no plan is known, and a link may have the bytes of all strategies together.
             least, most = self._congestion_range(instance, template)
             check_big_m(most, max(least, _unit_bytes(instance)), instance.name, "bytes on a link")
             # A strategy that is off by 1e-9 has bytes in equations, which solvers then call infeasible.
             check_big_m(_most_bytes(instance), max(most, _unit_bytes(instance)), instance.name, "bytes of a strategy")
+        self._fill(block, instance, template)
+        # Nor can times of strategies be that much longer than an iteration of those that may not fit into memory.
+        check_range(block, instance.name, LARGEST_OF_EQUATIONS)
+
+    def _fill(self, block: pyo.Block, instance: CodesignInstance, template: TopologyInstance | None) -> None:
+        """Fill ``block``, whatever the figures are."""
+        collapse = self.form == "congestion"
         if self.bounds:
             StrategyBound(collapse=collapse).build(block, instance)
         else:
@@ -177,6 +184,7 @@ class JointStrategyTopology:
             unit = topology.unit_bytes(template) / _unit_bytes(instance)
             add_rates(block, block.network.throughput, unit)
             tie(block, block.network, instance, block.reduced_rate, block.moved_rate)
+            least, most = self._congestion_range(instance, template)
             from_zero = least >= _FAINT_CONGESTION * most
             add_inverse(block, block.network.throughput, self.tangent_gap, from_zero, unit)
             if self.bounds:
