@@ -1,5 +1,6 @@
 """An order of micro-batches by the moments at which passes begin; micro-batches are counted, not told apart."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -53,8 +54,9 @@ class CountedStarts:
     for every tick s from L on before that pass and what must follow it have ended. For spans
     :math:`b_d(t) = u_d(t) + v_d(t) - 1`, where u turns from 0 to 1 when the device begins and v from 1 to 0 when it
     ends, and :math:`T \ge \sum_t (u_d(t) + v_d(t) - 1)` for every device. Variables are there only where
-    a pass can begin. Programs that tell micro-batches apart have n times as many variables and n! solutions for each
-    one of these; their relaxation is no stronger.
+    a pass can begin. Of passes without any time x counts up to n; they begin where no other one is under way, within u
+    and v, and :math:`x_{kt} \le n e_s`. Programs that tell micro-batches apart have n times as many variables and n!
+    solutions for each one of these; their relaxation is no stronger.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ class CountedStarts:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; too many ticks; spans that may be fractions of a tick."""
+        """Other problems; too many ticks; fractions of a tick in spans; memory that changes hands in no time."""
         if not isinstance(instance, MicroBatchInstance):
             return f"it orders an {MicroBatchInstance.kind}, and this is a {instance.kind}"
         ticks = ticks_for(instance)
@@ -91,6 +93,14 @@ class CountedStarts:
         horizon = ticks_bound(ticks) if self.within is None else self.within
         if len(ticks.kinds) * horizon > MOST_COLUMNS:
             return f"it would have more than {MOST_COLUMNS} columns; use order-questions"
+        for device, own in enumerate(ticks.on):
+            if _is_tight(ticks, device):
+                instant = {each[1] == F for each in own if not ticks.time[each] and ticks.cells[each]}
+                if len(instant) == 2:
+                    return (
+                        f"device {device} takes memory in no time, and gives it back in no time: whether it suffices "
+                        "is up to the order within a tick; use order-questions"
+                    )
         return None
 
     def scope(self, instance: MicroBatchInstance) -> str | None:
@@ -116,12 +126,12 @@ class CountedStarts:
         """Set ``begins`` to a timing of the order, as early as it can be; the rest follows."""
         ticks = ticks_for(instance)
         words = words_of(ticks, solution)
-        begun = {
+        begun = Counter(
             (*kind, t) for word, starts in zip(words, starts_of(ticks, words), strict=True)
             for kind, t in zip(word, starts, strict=True)
-        }  # fmt: skip
+        )  # fmt: skip
         for index, variable in block.begins.items():
-            variable.set_value(int(index in begun))
+            variable.set_value(begun[index])
 
     def read(self, block: pyo.Block, instance: MicroBatchInstance) -> MicroBatchOrder:
         """The order in which the passes begin.
@@ -150,18 +160,25 @@ def ticks_for(instance: MicroBatchInstance) -> Ticks:
 
 def read_order(block: pyo.Block, ticks: Ticks) -> MicroBatchOrder:
     """The order of a solved block."""
-    begun: list[tuple[int, int, Kind]] = []
+    begun: list[tuple[int, bool, int, Kind]] = []
     for (c, k, t), variable in block.begins.items():
         found = pyo.value(variable)
         if abs(found - round(found)) > INTEGRALITY_TOL:
             raise SolverError(f"begins[{c}, {k}, {t}] is {found:.6g}, not a whole number")
-        if round(found):
-            begun.append((t, ticks.depth[c, k], (c, k)))
+        begun += [(t, ticks.time[c, k] > 0, ticks.depth[c, k], (c, k))] * round(found)
     words: list[list[Kind]] = [[] for _ in ticks.on]
-    # Passes without any time come in the order of a micro-batch's life.
-    for _, _, kind in sorted(begun):
+    # Passes without any time come before the one that then takes some, in the order of a micro-batch's life.
+    for *_, kind in sorted(begun):
         words[ticks.device[kind[0]]].append(kind)
     return order_of(ticks, words)
+
+
+def _is_tight(ticks: Ticks, device: int) -> bool:
+    """Whether a device cannot hold all micro-batches at once."""
+    return (
+        ticks.instance.micro_batches * sum(ticks.cells[each] for each in ticks.on[device] if each[1] == F)
+        > (ticks.loose_room[device])
+    )
 
 
 class _Model:
@@ -236,6 +253,7 @@ class _Model:
         self._windows()
         block.one_at_a_time = pyo.ConstraintList(doc="a device runs one pass at a time")
         self._add(block.one_at_a_time, self._busy())
+        self._add(block.one_at_a_time, self._instant())
         block.memory_suffices = pyo.ConstraintList(doc="no more is held than there is")
         self._add(block.memory_suffices, self._memory())
         block.objective = pyo.Expression(expr=linear([(1.0, block.length)]))
@@ -302,7 +320,8 @@ class _Model:
         for (c, k, t), variable in block.begins.items():
             end = t + ticks.time[c, k] + ticks.tail[c, k]
             if end > self.low:
-                self._add(block.length_is_bounded, [(None, [(1.0, variable), (-1.0, block.is_late[end - 1])], 0.0)])
+                pair = [(1.0, variable), (-float(variable.ub), block.is_late[end - 1])]
+                self._add(block.length_is_bounded, [(None, pair, 0.0)])
         for t in range(self.low, self.most - 1):
             pair = [(1.0, block.is_late[t + 1]), (-1.0, block.is_late[t])]
             self._add(block.length_is_bounded, [(None, pair, 0.0)])
@@ -332,11 +351,31 @@ class _Model:
                 else:
                     yield None, running, 0.0
 
+    def _instant(self) -> Iterator[tuple[None, Terms, float]]:
+        """Passes without any time are in no pass of their device, and within its span."""
+        block, n = self.block, float(self.n)
+        for device, own in enumerate(self.ticks.on):
+            for each in own:
+                for t, variable in self.x[each].items() if not self.ticks.time[each] else ():
+                    terms = [(1.0, variable)]
+                    for other in own:
+                        under_way = range(t - self.ticks.time[other] + 1, t)
+                        terms += [(n, self.x[other][s]) for s in under_way if s in self.x[other]]
+                    if not self.span:
+                        yield None, terms, n
+                        continue
+                    yield None, [*terms, (-n, block.has_begun[device, t])], 0.0
+                    if self.within is None:
+                        if t:
+                            yield None, [(1.0, variable), (-n, block.has_more[device, t - 1])], 0.0
+                    elif t > self.within:
+                        yield None, [(1.0, variable), (n, block.has_begun[device, t - self.within - 1])], n
+
     def _memory(self) -> Iterator[tuple[None, Terms, float]]:
         ticks = self.ticks
         for device, own in enumerate(ticks.on):
             room = ticks.loose_room[device]
-            if self.n * sum(ticks.cells[each] for each in own if each[1] == F) <= room or not room:
+            if not (room and _is_tight(ticks, device)):
                 continue
             for t in range(self.horizon):
                 if not any(t in self.x[each] for each in own if each[1] == F):

@@ -30,11 +30,12 @@ def test_the_optimum_of_small_ones(seed):
         assert found.status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("seed", seeds(6, 80))
-def test_the_program_has_the_same_optimum(seed):
-    instance = drawn(seed, zeros=False)
+def test_the_program_has_the_same_optimum(seed, zeros):
+    instance = drawn(seed, zeros=zeros)
     if CountedStarts().refuses(instance) is not None:
-        pytest.skip("a span that may be a fraction of a tick")
+        pytest.skip("a span that may be a fraction of a tick, or memory that is taken and given back in no time")
     found = method("counted-starts", "deployment").solve(instance, Limits(gap=1e-9))
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(float(best_of_all(instance)), rel=1e-6)
