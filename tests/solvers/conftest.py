@@ -105,10 +105,17 @@ def register_family(monkeypatch):
 @pytest.fixture
 def cover(register_family):
     """The family, registered for one test."""
-    kind = catalogue.Family(
-        "cover", "least cost that weighs enough", CoverInstance, CoverSolution, (), evaluate, lambda _: 1.0
+    problem = catalogue.Problem(
+        path="cover",
+        title="which items weigh enough at least cost",
+        counts="items",
+        limited_by="the weight that is needed",
+        instance=CoverInstance,
+        solution=CoverSolution,
+        evaluate=evaluate,
+        bound=lambda _: 1.0,
     )
-    register_family(kind)
+    register_family(catalogue.Family.of_one("least cost that weighs enough", problem))
     small = CoverInstance(name="small", weights=(3, 5, 7, 9, 11), costs=(4, 5, 8, 9, 13), need=17)
     return SimpleNamespace(
         instance=small,

@@ -95,8 +95,17 @@ NOTHING, LITTLE, SOME, MUCH = (PackSolution(chosen=chosen) for chosen in ((), (0
 @pytest.fixture(autouse=True)
 def pack(register_family):
     """The family, registered for one test; 30 is what its combinatorial bound says."""
-    kind = catalogue.Family("pack", "most value that fits", PackInstance, PackSolution, (), evaluate, lambda _: 30.0)
-    register_family(kind)
+    problem = catalogue.Problem(
+        path="pack",
+        title="which items have the most value",
+        counts="items",
+        limited_by="room in the bag",
+        instance=PackInstance,
+        solution=PackSolution,
+        evaluate=evaluate,
+        bound=lambda _: 30.0,
+    )
+    register_family(catalogue.Family.of_one("most value that fits", problem))
 
 
 def finished(solution=MUCH, **changes):
