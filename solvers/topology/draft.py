@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -183,6 +182,8 @@ def require_paths(instance: TopologyInstance, network: Network, pairs: npt.NDArr
 
 def _droppable(instance: TopologyInstance, links: Mapping[Pair, int]) -> list[Pair]:
     """Links on a cycle of a component that holds too many links, or else of one that is not bipartite."""
+    import networkx as nx  # takes long, and most designs need none of it
+
     graph = nx.Graph(list(links))
     parts = [graph.subgraph(part) for part in nx.connected_components(graph)]
     overfull = [

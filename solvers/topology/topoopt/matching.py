@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import rustworkx as rx
 
 from ddlopt.solvers.topology.draft import Draft
 from ddlopt.solvers.topology.routing import Pair
@@ -44,6 +43,8 @@ def heaviest_matching(
     candidates = np.argwhere(np.triu(allowed & (perfect | (weights > 0)), 1))
     if not len(candidates):
         return []
+    import rustworkx as rx  # takes long, and most designs have no matchings
+
     values = weights[candidates[:, 0], candidates[:, 1]]
     steps = np.rint(values / (values.max() or 1.0) * _STEPS).astype(np.int64)
     # All tie-breakers of a matching together stay below one step of weight.
