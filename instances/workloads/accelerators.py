@@ -11,7 +11,7 @@ a100-80      19.5     312           80 GB    2039      300        NVIDIA A100 80
 h100         67       989.4  1978.9 80 GB    3350      450        NVIDIA H100 SXM
 h200         67       989.4  1978.9 141 GB   4800      450        NVIDIA H200 SXM
 b200         75       2250   4500   180 GB   8000      900        NVIDIA HGX B200
-gb200        80       2500   5000   186 GB   8000      900       NVIDIA GB200 NVL72, of one of its 72
+gb200        80       2500   5000   186 GB   8000      900        NVIDIA GB200 NVL72, of one of its 72
 mi300x       163.4    1307.4 2614.9 192 GB   5300      448        AMD Instinct MI300X
 tpu-v5p      76.5     459           95 GB    2765      600        Google Cloud TPU v5p
 trainium2    181      667    1299   96 GB    2900      640        AWS Trainium2

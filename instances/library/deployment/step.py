@@ -64,6 +64,7 @@ _SEQUENCE = 4096
 def instances() -> Iterator[DeploymentProblem]:
     """All of them."""
     yield generate("step", 1, name="step-tiny-l8-k8")
+    yield generate("step", 1, name="step-tiny-l4-k4", layers=4, servers=2, gpus_per_server=2, global_batch=8)
     for cluster, counts in _SERVERS.items():
         for model, servers in counts.items():
             batch = _BATCH[model] if cluster == "gb200-nvl72" else _BATCH[model] // 9 * 8
