@@ -135,8 +135,8 @@ class Costs:
         self.instance, self.key, self.name = instance, key, name
         self._stages = {} if stages is None else stages
         self.tensor, self.context, self.expert, self.micro_batch, self.shared = key
-        blocks = [_way(block, key) for block in instance.blocks]
-        self._ends = [_way(instance.embedding, key), _way(instance.head, key)]
+        blocks = [way_at(block, key) for block in instance.blocks]
+        self._ends = [way_at(instance.embedding, key), way_at(instance.head, key)]
         self.known = all((*blocks, *self._ends))
         if not self.known:
             return
@@ -329,7 +329,7 @@ class _Table:
         return all(bool(np.all(less <= more)) for less, more in pairs)
 
 
-def _way(block: StepBlock, key: Key) -> Any:
+def way_at(block: StepBlock, key: Key) -> Any:
     """The way of a block at degrees; None if there is none."""
     tensor, context, expert, micro_batch, shared = key
     wanted = (tensor, context, expert if block.experts else 1, micro_batch, shared)
@@ -342,7 +342,7 @@ def keys(instance: StepInstance) -> Iterator[Key]:
     source = with_experts[0] if with_experts else instance.blocks[0]
     for way in source.ways:
         fits = way.tensor * way.context <= instance.devices and instance.global_batch % way.micro_batch == 0
-        if fits and all(_way(block, way.key) for block in (instance.embedding, *instance.blocks, instance.head)):
+        if fits and all(way_at(block, way.key) for block in (instance.embedding, *instance.blocks, instance.head)):
             yield way.key
 
 

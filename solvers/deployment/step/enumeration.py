@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from math import inf
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.step.costs import Costs, Key, Shape, Stages, keys, limit_bytes
+from ddlopt.solvers.deployment.step.costs import Costs, Key, Shape, Stages, keys, limit_bytes, way_at
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _LOOK = 64
@@ -189,8 +188,9 @@ class Search:
 
 
 def option_names(instance: StepInstance, key: Key) -> list[str]:
-    """Options that blocks have, in the order of the first."""
-    return [name for name, _ in groupby(option.name for option in instance.blocks[0].ways[0].options)]
+    """Options that the first kind of blocks has at these degrees; others may lack some."""
+    way = way_at(instance.blocks[0], key)
+    return [] if way is None else [option.name for option in way.options]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.models.deployment.step.bounds import step_bound
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan, Way
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.units import unit_of
@@ -73,14 +73,21 @@ class PlanChoice:
         return [plan for plan in _every(instance) if evaluate_step(instance, plan).feasible]
 
     def build(self, block: pyo.Block, instance: StepInstance) -> None:
-        """Fill ``block``."""
+        """Fill ``block``.
+
+        Raises
+        ------
+        InfeasibleError
+            If no plan fits.
+        """
         unit_s, plans = self.unit_s(instance), self.plans(instance)
+        if not plans:
+            raise InfeasibleError(f"'{instance.name}': no plan fits")
         found = [evaluate_step(instance, plan) for plan in plans]
         block.PLANS = pyo.RangeSet(0, len(plans) - 1, doc="plans that fit")
         block.plan = pyo.Var(block.PLANS, domain=pyo.Binary, doc="1 if it is this one")
         chosen = list(block.plan.values())
-        one = (1.0, linear([(1.0, each) for each in chosen]), 1.0) if chosen else pyo.Constraint.Infeasible
-        block.one_plan_is_chosen = pyo.Constraint(expr=one)
+        block.one_plan_is_chosen = pyo.Constraint(expr=(1.0, linear([(1.0, each) for each in chosen]), 1.0))
 
         def total(values: list[float]) -> Any:
             return linear([(value, each) for value, each in zip(values, chosen, strict=True)])

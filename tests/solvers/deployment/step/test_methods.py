@@ -138,3 +138,31 @@ def test_time_that_is_up_leaves_a_bound():
     found = StepEnumeration().solve(large(memory_bytes=400), Limits(time_s=1e-9))
     assert found.bound is not None
     assert found.status in (Status.NO_SOLUTION, Status.FEASIBLE)
+
+
+def test_options_that_only_some_degrees_have():
+    """Micro-batches of one keep all they need; those of two may drop some of it, which is faster here."""
+    none = {"name": "none", "forward_s": 1, "backward_s": 2, "kept_bytes": 1}
+    ways = [
+        {"tensor": 1, "micro_batch": 1, "parameters": 4, "options": [none]},
+        {
+            "tensor": 1,
+            "micro_batch": 2,
+            "parameters": 4,
+            "options": [none, none | {"name": "selective", "forward_s": 0}],
+        },
+    ]
+    ends = {
+        name: {"name": name, "ways": [way | {"options": [none], "parameters": 0} for way in ways]}
+        for name in ("embedding", "head")
+    }
+    instance = large(blocks=[{"name": "b", "count": 2, "ways": ways}], **ends)
+    for name in ("step-enumeration", "plan-choice"):
+        found = method(name, "deployment").solve(instance, EXACT)
+        assert (found.status, found.solution.option) == (Status.OPTIMAL, "selective")
+        assert near(found.objective, best_of_all(instance))
+
+
+def test_what_fits_nowhere_is_infeasible():
+    for name in ("step-enumeration", "plan-choice"):
+        assert method(name, "deployment").solve(large(memory_bytes=1), EXACT).status is Status.INFEASIBLE
