@@ -105,7 +105,8 @@ def _improved(costs: Floats, tour: list[int]) -> list[int]:
                 spared = here + costs[a, b] - costs[rest[-1], rest[0]]
                 gains = spared - costs[a, moved[0]] - costs[moved[-1], b]
                 place = int(gains.argmax())
-                if gains[place] > ROUNDING * here:
+                # Of all that is added up: runs between links without a price would gain by rounding for ever.
+                if gains[place] > ROUNDING * (here + costs[a[place], b[place]]):
                     tour = rest[: place + 1] + moved + rest[place + 1 :]
                     gained = True
                 tour = tour[1:] + tour[:1]
