@@ -6,6 +6,7 @@ import itertools
 import pkgutil
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 
 import networkx as nx
 import numpy as np
@@ -16,6 +17,7 @@ import ddlopt.instances
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
+from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.models.catalogue import FAMILY_NAMES, outside_of_room
@@ -42,17 +44,21 @@ from ddlopt.solvers.exact import Exact
 def classes(method):
     """(family, class) of all with a method of that name: ``build`` fills Pyomo blocks, ``problem`` is for CVXPY."""
     for family in filter(ddlopt.names, FAMILY_NAMES):  # without an instance there is nothing to try
-        package = import_module(f"ddlopt.models.{family}")
-        for place in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            module = import_module(place.name)
-            for _, kind in inspect.getmembers(module, dataclasses.is_dataclass):
-                if kind.__module__ == module.__name__ and hasattr(kind, method):
-                    yield family, kind
+        for storey in ("models", "frontier"):
+            name = f"ddlopt.{storey}.{family}"
+            package = import_module(name) if find_spec(name) else None
+            for place in pkgutil.walk_packages(package.__path__, f"{name}.") if package else ():
+                module = import_module(place.name)
+                for _, kind in inspect.getmembers(module, dataclasses.is_dataclass):
+                    if kind.__module__ == module.__name__ and hasattr(kind, method):
+                        yield family, kind
 
 
 def cycle(instance):
     """One link from each server to the next; as a path where links lead both ways."""
     n = instance.servers
+    if not instance.host_forwarding:
+        return tuple((int(i), int(j), 1) for i, j in zip(*instance.traffic_bytes.nonzero(), strict=True))
     if instance.optics == "duplex":
         return tuple((i, i + 1, 1) for i in range(n - 1))
     return tuple((i, (i + 1) % n, 1) for i in range(n))
@@ -184,6 +190,9 @@ def further(family):
         yield changed("scheduling/tiny-contention", objective="max_min")
     if family == "compression":
         yield from with_lanes()
+    if family == "cluster":
+        for objective in ("makespan", "weighted_tardiness"):
+            yield generate("cluster", "jobs", 1, jobs=2, servers=2, mode="slots", objective=objective)
 
 
 def with_lanes():

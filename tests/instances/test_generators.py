@@ -29,7 +29,7 @@ ALIKE = {
         "compression network",
         "codesign job",
     ),
-    *("deployment network", "aggregation table", "gossip period", "gossip circulant"),
+    *("deployment network", "deployment microbatches", "aggregation table", "gossip period", "gossip circulant"),
 }
 """Kinds that have nothing random, or only if they are asked for it."""
 

@@ -92,7 +92,7 @@ FOR_SEVERAL = {
     },
     "deployment": {"exact"},
     "gossip": {"exact"},
-    "cluster": set(),
+    "cluster": {"exact"},
 }
 """Methods that answer more than one problem of their family, whatever a name in a room stands for."""
 

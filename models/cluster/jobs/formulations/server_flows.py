@@ -38,8 +38,10 @@ class ServerFlows:
         y.
     ``start_time[j]``, ``end_time[j]``
         S and C, in units of :meth:`unit_s`.
-    ``last``, ``late[j]``
-        The makespan, or tardiness, in the same units; of these objectives only.
+    ``last`` : if the objective is ``makespan``
+        The makespan, in the same units.
+    ``late[j]`` : if the objective is ``weighted_tardiness``
+        How late a job ends, in the same units.
     ``objective``
         To be minimised, in the same units.
 

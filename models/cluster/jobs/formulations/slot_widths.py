@@ -37,8 +37,10 @@ class SlotWidths:
         y and z.
     ``done[j, k, w]``
         a, as a part of all iterations of the job.
-    ``last``, ``late[j]``
-        The makespan, or tardiness, in slots; of these objectives only.
+    ``last`` : if the objective is ``makespan``
+        The makespan, in slots.
+    ``late[j]`` : if the objective is ``weighted_tardiness``
+        How late a job ends, in slots.
     ``objective``
         To be minimised, in slots.
 

@@ -44,14 +44,18 @@ class DomainUses:
 
     Ports
     -----
-    ``hosts[g, i]``
+    ``hosts[g, i]`` : for gangs that may be on several leaves
         x: hosts of a gang on a leaf.
-    ``kind[k, i]``
+    ``kind[k, i]`` : for gangs that have to be on one leaf
         y: gangs of a kind on a leaf; kinds by number, in the order of their first gangs.
-    ``used[g, l, d]``, ``whole[g, l, d]``
-        u and v; domains by level and number.
-    ``placed[g]``, ``placed_kind[k]``, ``all_placed``
-        Of ``max_gangs`` and ``fits`` only.
+    ``used[g, l, d]`` : for gangs that may be on several leaves
+        u; domains by level and number.
+    ``whole[g, l, d]`` : if crossings are counted
+        v; domains by level and number.
+    ``placed[g]``, ``placed_kind[k]`` : if the objective is ``max_gangs``
+        Whether a gang is placed, and how many of a kind are.
+    ``all_placed`` : if the objective is ``fits``
+        Whether all gangs are placed.
     ``objective``
         As the instance has it.
 

@@ -90,7 +90,10 @@ class CountedStarts:
         ticks = ticks_for(instance)
         if instance.objective == "span" and not instance.in_line:
             return "spans with transfers, or with devices not in line, may be fractions of a tick; use order-questions"
-        horizon = ticks_bound(ticks) if self.within is None else self.within
+        try:
+            horizon = ticks_bound(ticks) if self.within is None else self.within
+        except InfeasibleError:  # which is an answer, and no reason not to ask
+            return None
         if len(ticks.kinds) * horizon > MOST_COLUMNS:
             return f"it would have more than {MOST_COLUMNS} columns; use order-questions"
         for device, own in enumerate(ticks.on):
