@@ -93,17 +93,17 @@ def check_range(block: pyo.Block, name: str, largest: float = LARGEST_COEFFICIEN
                 )
 
 
-def check_big_m(big: float, objective: float, name: str, what: str) -> float:
+def check_big_m(big: float, objective: float, name: str, what: str, largest: float = LARGEST_BIG_M) -> float:
     """``big``, if an integer program can have it as the M of its rows beside an ``objective`` of that size.
 
     Raises
     ------
     RangeError
-        If it is more than ``LARGEST_BIG_M`` times as large.
+        If it is more than ``largest`` times as large.
     """
-    if objective > 0 and big > LARGEST_BIG_M * objective:
+    if objective > 0 and big > largest * objective:
         raise RangeError(
-            f"'{name}': {what} may be {big / objective:.3g} times the objective, more than the {LARGEST_BIG_M:g} for "
+            f"'{name}': {what} may be {big / objective:.3g} times the objective, more than the {largest:g} for "
             "which rows with a big-M say anything; figures of the instance are too far apart for this formulation"
         )
     return big

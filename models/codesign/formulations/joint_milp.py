@@ -24,6 +24,8 @@ from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range, 
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
+_LARGEST = 1e5
+"""Bytes on a link over those of the busiest one, from which on a link that is off by a tolerance carries too many."""
 _FAINT_CONGESTION = 1e-4
 """Least congestion, as a part of the most, where no bound says more."""
 
@@ -153,7 +155,7 @@ class JointStrategyTopology:
         if template is not None:
             # Without forwarding no plan is known, and a link may have the bytes of all strategies together.
             least, most = self._congestion_range(instance, template)
-            check_big_m(most, max(least, _unit_bytes(instance)), instance.name, "bytes on a link")
+            check_big_m(most, max(least, _unit_bytes(instance)), instance.name, "bytes on a link", _LARGEST)
             # A strategy that is off by 1e-9 has bytes in equations, which solvers then call infeasible.
             check_big_m(_most_bytes(instance), max(most, _unit_bytes(instance)), instance.name, "bytes of a strategy")
         self._fill(block, instance, template)

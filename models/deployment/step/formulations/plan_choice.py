@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.step.bounds import step_bound
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan, Way
 from ddlopt.models.errors import InfeasibleError, SolverError
@@ -65,8 +64,18 @@ class PlanChoice:
         return None
 
     def unit_s(self, instance: StepInstance) -> float:
-        """In which times are measured: about a thousandth of what devices compute at least."""
-        return unit_of(step_bound(instance))
+        """In which times are measured: about a thousandth of what devices compute, each part in its fastest way."""
+        parts = (instance.embedding, *instance.blocks, instance.head)
+        work = sum(
+            part.count
+            * min(
+                (option.forward_s + option.backward_s) * way.tensor * way.context / way.micro_batch
+                for way in part.ways
+                for option in way.options
+            )
+            for part in parts
+        )
+        return unit_of(work * instance.global_batch / instance.devices)
 
     def plans(self, instance: StepInstance) -> list[StepPlan]:
         """Plans that fit, in the order of their indices."""
