@@ -95,7 +95,7 @@ def refused(capsys, tmp_path):
         (["convert", "a.mps", "--from", "miplib", "--seed", "2"], "takes no option 'seed'; it takes none"),
         (["convert", "a.mps", "--from", "miplib", "--set", "path=b"], "path is given elsewhere"),
         (["convert", "a.mps", "--from", "miplib", "--set", "x"], "NAME=VALUE"),
-        (["convert", "missing.fbuf", "--from", "magic"], "no format 'magic'; there are: flexnet, miplib"),
+        (["convert", "missing.fbuf", "--from", "magic"], "no format 'magic'; there are: flexnet, microbatches, miplib"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
