@@ -5,13 +5,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import cleandoc
 from types import NoneType
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
+from ddlopt.models.docstrings import parameters_of
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result
@@ -123,7 +123,8 @@ class Option(NamedTuple):
 def told(method: Method) -> tuple[Option, ...]:
     """The options of :func:`settable`; what they mean is in the docstring of their class."""
     of = described(method)
-    hints, values, said = _hints(type(of)), options_of(method), _parameters(type(of))
+    hints, values = _hints(type(of)), options_of(method)
+    said = {name: (kind, _first_sentence(meaning)) for name, kind, meaning in parameters_of(type(of))}
     return tuple(
         Option(name, _choices(hints.get(name, Any), kind), written(values[name]), meaning)
         for name in settable(method)
@@ -148,23 +149,8 @@ def _choices(hint: Any, said: str) -> str:
     return ", ".join(_choices(part, said) for part in parts) or "text"
 
 
-def _parameters(kind: type[Any]) -> dict[str, tuple[str, str]]:
-    """Type and meaning of what the docstrings of a class, and of those that it is made of, say of parameters."""
-    found: dict[str, tuple[str, str]] = {}
-    for each in reversed(kind.__mro__):
-        _, _, section = cleandoc(each.__doc__ or "").partition("\nParameters\n----------\n")
-        section = re.split(r"\n\n[^\n]+\n-+\n", section)[0]
-        for entry in re.split(r"\n(?=\S)", section.strip()):
-            head, _, meaning = entry.partition("\n")
-            names, _, said = head.partition(" : ")
-            found |= {name.strip(): (said, _first_sentence(meaning)) for name in names.split(",")}
-    return found
-
-
 def _first_sentence(text: str) -> str:
-    """The first sentence of a docstring's text, without its markup."""
-    plain = re.sub(r"(?::\w+)?`+~?([^`]*)`+", r"\1", " ".join(text.split()))
-    return re.split(r"(?<=[.;]) ", plain)[0].rstrip(".;")
+    return re.split(r"(?<=[.;]) ", text)[0].rstrip(".;")
 
 
 def described(method: Method) -> Any:

@@ -1,14 +1,13 @@
 """What the options of a kind of generated instance mean, from the docstrings of the code that takes them."""
 
 import inspect
-import re
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from ddlopt.instances.generators import by_kind, kinds, options_of
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.catalogue import problems
+from ddlopt.models.docstrings import parameters_of
 
 _TABLES = ("_KINDS", "_ROOMS")
 """Where the generators of a family have what makes each kind."""
@@ -37,19 +36,8 @@ def told(family: str, kind: str) -> list[Told]:
     others = (_maker(family, other) for other in kinds(family))
     meanings: dict[str, str] = {}
     for thing in (*_instances(family), *_shared(family), *others, _maker(family, kind)):
-        meanings |= dict(_meanings(thing))
+        meanings |= {name: meaning.rstrip(".") for name, _, meaning in parameters_of(thing) if meaning}
     return [Told(name, default, meanings.get(name, "")) for name, default in options.items()]
-
-
-def _meanings(thing: Any) -> Iterator[tuple[str, str]]:
-    """What docstrings say of parameters; a class has those of the classes that it is made of."""
-    for each in reversed(getattr(thing, "__mro__", (thing,))):
-        _, _, section = inspect.cleandoc(each.__doc__ or "").partition("\nParameters\n----------\n")
-        section = re.split(r"\n\n[^\n]+\n-+\n", section)[0]
-        for entry in re.split(r"\n(?=\S)", section.strip()):
-            head, _, meaning = entry.partition("\n")
-            names = head.partition(" : ")[0]
-            yield from ((name.strip(), _plain(meaning)) for name in names.split(",") if meaning.strip())
 
 
 def _instances(family: str) -> list[Any]:
@@ -79,8 +67,3 @@ def _maker(family: str, kind: str) -> Any:
         if maker is not None:
             return getattr(maker, "func", maker)
     return None
-
-
-def _plain(text: str) -> str:
-    """A docstring's text without markup, on one line."""
-    return re.sub(r"(?::\w+)?`+~?([^`]*)`+", r"\1", " ".join(text.split())).rstrip(".")
