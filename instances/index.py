@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 FILE = Path(__file__).parent / "library" / "index.json"
 
@@ -68,7 +69,7 @@ class Listed:
     problem: str
     size: int
     sizes: Mapping[str, int | str]
-    sense: str
+    sense: Literal["minimize", "maximize"]
     unit: str
     objective: float | None
     bound: float | None

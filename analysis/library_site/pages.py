@@ -1,21 +1,22 @@
 """The pages: which figures go into which template."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from ddlopt.analysis.bench.report.cells import Cell, Column, number, table
 from ddlopt.analysis.bench.report.names import slug
+from ddlopt.analysis.bench.report.pages import asset, environment
 from ddlopt.analysis.history import History
 from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.instances.index import Index, Listed
 from ddlopt.instances.library import best_file, certificates, instance_file
+from ddlopt.solvers.contracts import relative_gap
 
 
 class File(NamedTuple):
@@ -43,14 +44,11 @@ def stem(name: str) -> str:
     return slug(name.replace("/", "--"))
 
 
-@cache
-def _environment() -> Environment:
-    def text(name: str) -> str:
-        return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
-
-    return Environment(
-        loader=FunctionLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+def _template(name: str) -> str:
+    """The text of a template: of this site, or after ``report/`` of a report."""
+    if name.startswith("report/"):
+        return asset(name.removeprefix("report/"))
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
 class Pages:
@@ -110,8 +108,8 @@ class Pages:
         )
 
     def _render(self, template: str, root: str, **values: object) -> str:
-        links = [(path, f"problems/{stem(path)}.html") for path in self.problems()]
-        return _environment().get_template(template).render(root=root, version=version("ddlopt"), links=links, **values)
+        common = {"root": root, "version": version("ddlopt"), "title": "ddlopt library"}
+        return environment(_template).get_template(template).render(common | values)
 
     def _counts(self) -> list[tuple[str, int]]:
         instances = list(self._known.instances.values())
@@ -270,9 +268,7 @@ class Pages:
         ]
         rows = []
         for entry in self._history.get(listed.name, ()):
-            gap = None
-            if entry.objective is not None and entry.bound is not None:
-                gap = abs(entry.objective - entry.bound) / abs(entry.objective) if entry.objective else 0.0
+            gap = relative_gap(entry.objective, entry.bound, listed.sense)
             rows.append(
                 [
                     Cell(entry.date or NONE),

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -34,9 +34,10 @@ def asset(name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment(text: Callable[[str], str]) -> Environment:
+    """What renders templates; ``text`` gives them by name."""
     return Environment(
-        loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
 
 
@@ -63,7 +64,7 @@ class Frame:
         self._common: dict[str, Any] = common
 
     def _render(self, template: str, root: str, **values: Any) -> str:
-        return _environment().get_template(template).render(self._common | {"root": root} | values)
+        return environment(asset).get_template(template).render(self._common | {"root": root} | values)
 
     def listed(self, runs: pd.DataFrame) -> Listed:
         """What the list of a family says of an instance."""
