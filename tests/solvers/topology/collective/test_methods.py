@@ -240,6 +240,16 @@ def test_tours(seed):
         assert value == length(costs, order) >= wanted
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_tours_end_where_prices_are_rounding(seed):
+    """What rounding gains beside prices of 1e-17 was moved for, there and back, without an end."""
+    rng = np.random.default_rng(seed)
+    there, back = (np.where(rng.random(9) < 0.5, rng.random(9), 1e-17 * rng.random(9)) for _ in range(2))
+    costs = there[:, None] + back[None, :]
+    value, order = good_tour(costs, rng)
+    assert value == length(costs, order) >= least_tour(costs)[0] * (1 - 1e-12)
+
+
 def test_methods_of_topology_design_refuse_a_collective_and_the_other_way_round():
     here, there = made("ring", "all-gather", accelerators=4), ddlopt.load("topology/tiny-n4-d2")
     for entry in entries("topology"):
