@@ -22,8 +22,12 @@ def text_of(path: str | Path, error: type[DdloptError] = InstanceError) -> str:
         raise error(f"{path}: cannot be read: {problem}") from None
 
 
-def object_of(path: Path, expected: str, error: type[DdloptError] = InstanceError) -> Mapping[str, Any]:
+def object_of(
+    path: Path, expected: str, error: type[DdloptError] = InstanceError, keys: frozenset[str] | None = None
+) -> Mapping[str, Any]:
     """The object in a file in JSON; ``expected`` is what the message says that it should be.
+
+    With ``keys`` it may have no others.
 
     Raises
     ------
@@ -37,4 +41,11 @@ def object_of(path: Path, expected: str, error: type[DdloptError] = InstanceErro
         raise error(f"{path}: cannot be read: {problem}") from None
     if not isinstance(data, Mapping):
         raise error(f"{path}: expected {expected}")
+    if keys is not None and (unknown := sorted(data.keys() - keys)):
+        raise error(f"{path}: '{unknown[0]}' is unknown; it has: {', '.join(sorted(keys))}")
     return data
+
+
+def name_of(path: Path) -> str:
+    """A name for what is in a file that gives none: the file's, without its endings, in the manner of ours."""
+    return path.name.split(".")[0].lower().replace("_", "-")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ddlopt.instances.readers.text_files import name_of
 from ddlopt.models.cluster.placement.instance import ANYWHERE, MOST_HOSTS, PlacementInstance
 from ddlopt.models.errors import InstanceError, OptionError
 
@@ -138,7 +139,7 @@ def instance_of(
     busy = f"; {len(taken)} hosts are busy" if taken else ""
     return PlacementInstance.from_data(
         {
-            "name": options.get("name") or path.name.split(".")[0].lower().replace("_", "-"),
+            "name": options.get("name") or name_of(path),
             "source": f"{path.name}, {source}{busy}",
             "levels": levels,
             "leaves": leaves,

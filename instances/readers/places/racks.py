@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import checked
-from ddlopt.instances.readers.text_files import object_of
+from ddlopt.instances.readers.text_files import name_of, object_of
 from ddlopt.models.cluster.placement.instance import ANYWHERE, PlacementInstance
 from ddlopt.models.errors import InstanceError
 
-_KEYS = {"name", "note", "blocks", "gangs", "objective"}
+_KEYS = frozenset({"name", "note", "blocks", "gangs", "objective"})
 
 
 @checked
@@ -34,9 +34,7 @@ def read_racks(path: str | Path, *, objective: str | None = None, name: str | No
         If the file cannot be read, or the numbers make no instance.
     """
     path = Path(path)
-    data = object_of(path, "an object of blocks, gangs and objective")
-    if unknown := sorted(data.keys() - _KEYS):
-        raise InstanceError(f"{path}: '{unknown[0]}' is unknown; it has: {', '.join(sorted(_KEYS))}")
+    data = object_of(path, "an object of blocks, gangs and objective", keys=_KEYS)
     leaves = []
     for block, racks in enumerate(_list(path, "blocks", data.get("blocks"))):
         for rack, hosts in enumerate(_list(path, f"blocks[{block}]", racks)):
@@ -49,7 +47,7 @@ def read_racks(path: str | Path, *, objective: str | None = None, name: str | No
     note = data.get("note")
     return PlacementInstance.from_data(
         {
-            "name": name or data.get("name") or path.name.split(".")[0].lower().replace("_", "-"),
+            "name": name or data.get("name") or name_of(path),
             "source": f"{path.name}: numbers of free hosts by rack" + (f"; {note}" if note else ""),
             "levels": ["block", "rack"],
             "leaves": leaves,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import checked
-from ddlopt.instances.readers.text_files import object_of
+from ddlopt.instances.readers.text_files import name_of, object_of
 from ddlopt.models.cluster.jobs.instance import JobsInstance
 from ddlopt.models.errors import InstanceError
 
-_KEYS = {"name", "note", "servers", "jobs", "mode", "slot", "objective"}
+_KEYS = frozenset({"name", "note", "servers", "jobs", "mode", "slot", "objective"})
 _FIELDS = {
     "name": "name",
     "iterations": "iterations",
@@ -44,9 +44,7 @@ def read_step_tables(path: str | Path, *, objective: str | None = None, name: st
         If the file cannot be read, or the tables make no instance.
     """
     path = Path(path)
-    data = object_of(path, "an object of servers, jobs and objective")
-    if unknown := sorted(data.keys() - _KEYS):
-        raise InstanceError(f"{path}: '{unknown[0]}' is unknown; it has: {', '.join(sorted(_KEYS))}")
+    data = object_of(path, "an object of servers, jobs and objective", keys=_KEYS)
     rows = data.get("jobs")
     if not isinstance(rows, list):
         raise InstanceError(f"{path}: jobs is no list")
@@ -60,7 +58,7 @@ def read_step_tables(path: str | Path, *, objective: str | None = None, name: st
     note = data.get("note")
     return JobsInstance.from_data(
         {
-            "name": name or data.get("name") or path.name.split(".")[0].lower().replace("_", "-"),
+            "name": name or data.get("name") or name_of(path),
             "source": f"{path.name}: tables of step times" + (f"; {note}" if note else ""),
             "servers": data.get("servers"),
             "jobs": jobs,
