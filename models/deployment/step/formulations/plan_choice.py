@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.contracts import Evaluation
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan, Way
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
+from ddlopt.models.remembered import remembered
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.units import unit_of
 
@@ -79,7 +81,7 @@ class PlanChoice:
 
     def plans(self, instance: StepInstance) -> list[StepPlan]:
         """Plans that fit, in the order of their indices."""
-        return [plan for plan in _every(instance) if evaluate_step(instance, plan).feasible]
+        return [plan for plan, _ in _that_fit(instance)]
 
     def build(self, block: pyo.Block, instance: StepInstance) -> None:
         """Fill ``block``.
@@ -89,10 +91,10 @@ class PlanChoice:
         InfeasibleError
             If no plan fits.
         """
-        unit_s, plans = self.unit_s(instance), self.plans(instance)
-        if not plans:
+        unit_s, fitting = self.unit_s(instance), _that_fit(instance)
+        if not fitting:
             raise InfeasibleError(f"'{instance.name}': no plan fits")
-        found = [evaluate_step(instance, plan) for plan in plans]
+        plans, found = zip(*fitting, strict=True)
         block.PLANS = pyo.RangeSet(0, len(plans) - 1, doc="plans that fit")
         block.plan = pyo.Var(block.PLANS, domain=pyo.Binary, doc="1 if it is this one")
         chosen = list(block.plan.values())
@@ -140,6 +142,13 @@ class PlanChoice:
 
 def _degrees(plan: StepPlan) -> dict[str, Any]:
     return plan.model_dump(exclude={"instance", "instance_digest"})
+
+
+@remembered
+def _that_fit(instance: StepInstance) -> list[tuple[StepPlan, Evaluation]]:
+    """Plans that fit, with what the check says of them: building, starts and reading ask for the same."""
+    checked = ((plan, evaluate_step(instance, plan)) for plan in _every(instance))
+    return [(plan, found) for plan, found in checked if found.feasible]
 
 
 def _every(instance: StepInstance) -> Iterator[StepPlan]:
