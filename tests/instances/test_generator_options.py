@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from refusals import one_line
 from volume import for_each
 
@@ -327,3 +328,12 @@ REFUSED = {
 def test_an_odd_option_is_one_line(kind, options, message):
     with one_line((InstanceError, OptionError), match=message):
         generate(*kind.split(), **options)
+
+
+@pytest.mark.parametrize(("network", "option", "number"), [("circulant", "offsets", 1), ("torus", "dimensions", 4)])
+def test_a_list_of_one_number_may_be_that_number(network, option, number):
+    made = [
+        generate("topology", "collective", network=network, accelerators=4, **{option: value})
+        for value in (str(number), number)
+    ]
+    assert made[0].links == made[1].links

@@ -52,9 +52,9 @@ def collective(
     root: int | None = None,
     boxes: int = 1,
     accelerators: int = 8,
-    dimensions: str = "4x4",
+    dimensions: str | int = "4x4",
     degree: int = 2,
-    offsets: str = "1,3",
+    offsets: str | int = "1,3",
     gigabytes_per_s: float = 1.0,
     job: str | None = None,
     design: str | None = None,
@@ -84,13 +84,13 @@ def collective(
         How many, all on one network.
     accelerators : int
         Of a graph whose size nothing else says.
-    dimensions : str
+    dimensions : str or int
         Of a torus: ``4x4x4``.
     degree : int
         Links out of each accelerator: of ``kautz`` and ``de-bruijn`` (words over ``degree`` letters, one more for
         Kautz; as many accelerators as there are words of the shortest length that gives ``accelerators``), ``random``,
         ``unequal``.
-    offsets : str
+    offsets : str or int
         Of a circulant: accelerator v has links to v plus each.
     gigabytes_per_s : float
         Of each link of a graph, in each direction.
@@ -124,7 +124,7 @@ def collective(
         count, switches, arcs = 16, 0, _weighted(_MI250, 1)
         name = "mi250-1x16"
     else:
-        count, links, name = _graph(network, accelerators, dimensions, degree, offsets, rng)
+        count, links, name = _graph(network, accelerators, str(dimensions), degree, str(offsets), rng)
         switches, arcs = 0, {arc: each * gigabytes_per_s * _GB for arc, each in links.items()}
     return joined(
         f"{collective}-{name}", count, switches, arcs, collective, gigabytes * _GB, root, _SOURCES.get(network, "")

@@ -104,7 +104,7 @@ def instance_of(
     path: Path,
     levels: Sequence[str],
     places: Mapping[str, tuple[Sequence[str], Sequence[str]]],
-    gangs: str | list[dict[str, Any]],
+    gangs: str | int | list[dict[str, Any]],
     source: str,
     options: Mapping[str, Any],
 ) -> PlacementInstance:
@@ -128,8 +128,8 @@ def instance_of(
     known = {host for _, hosts in places.values() for host in hosts}
     if missing := sorted(taken - known):
         raise OptionError(f"busy names host '{missing[0]}', which {path.name} does not have")
-    if isinstance(gangs, str):
-        gangs = gangs_of(gangs, every)
+    if isinstance(gangs, str | int):
+        gangs = gangs_of(str(gangs), every)
     # Every place is in the one domain of a level that is left out.
     gangs = [{**gang, "within": gang["within"] if gang["within"] in levels else ANYWHERE} for gang in gangs]
     leaves = []

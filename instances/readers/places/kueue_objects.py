@@ -39,7 +39,7 @@ class _Object(NamedTuple):
 def read_kueue(
     path: str | Path,
     *,
-    gangs: str | None = None,
+    gangs: str | int | None = None,
     topology: str | None = None,
     flavor: str | None = None,
     resource: str | None = None,
@@ -58,7 +58,7 @@ def read_kueue(
     Parameters
     ----------
     path : str or Path
-    gangs : str, optional
+    gangs : str or int, optional
         Such as ``3x8,4:rack``, in place of the pod sets in the file.
     topology, flavor : str, optional
         Names of the ones to take; None: the only one, or that of the only flavor; all nodes where there is no flavor.

@@ -18,7 +18,7 @@ from ddlopt.models.errors import InstanceError
 def read_node_list(
     path: str | Path,
     *,
-    gangs: str = "1",
+    gangs: str | int = "1",
     busy: str | None = None,
     objective: str = "pairs",
     name: str | None = None,
@@ -28,7 +28,7 @@ def read_node_list(
     Parameters
     ----------
     path : str or Path
-    gangs : str
+    gangs : str or int
         Such as ``3x8,4:rack``: three gangs of 8 hosts anywhere, one of 4 within a rack.
     busy : str, optional
         A hostlist of nodes that are not free.

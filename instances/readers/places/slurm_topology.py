@@ -29,7 +29,7 @@ class _Switch(NamedTuple):
 def read_slurm_topology(
     path: str | Path,
     *,
-    gangs: str = "1",
+    gangs: str | int = "1",
     busy: str | None = None,
     objective: str = "pairs",
     topology: str | None = None,
@@ -44,7 +44,7 @@ def read_slurm_topology(
     ----------
     path : str or Path
         ``.yaml`` or ``.yml`` for YAML; anything else is read as ``topology.conf``.
-    gangs : str
+    gangs : str or int
         Such as ``3x8,4:leaf``: three gangs of 8 hosts anywhere, one of 4 within a leaf.
     busy : str, optional
         A hostlist: ``node[01-04],node09``.

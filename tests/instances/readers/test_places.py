@@ -154,6 +154,14 @@ def test_a_list_of_nodes(tmp_path):
     assert (plain.levels, plain.leaves[0].host_names) == (("cluster",), ("a", "b"))
 
 
+@pytest.mark.parametrize("gangs", ["2", 2])
+def test_one_gang_may_be_a_number_as_the_command_line_reads_it(tmp_path, gangs):
+    found = convert(written(tmp_path, "nodes.csv", "node\na\nb\n"), "node-list", gangs=gangs)
+    assert [gang.hosts for gang in found.gangs] == [2]
+    with pytest.raises(OptionError, match="gangs has '-2'"):
+        convert(written(tmp_path, "nodes.csv", "node\na\nb\n"), "node-list", gangs=-2)
+
+
 def test_numbers_of_hosts_by_rack(tmp_path):
     data = {"blocks": [[4, 3], [2]], "gangs": [{"hosts": 5, "within": "block"}, {"hosts": 2}], "objective": "crossings"}
     found = convert(written(tmp_path, "racks.json", json.dumps(data)), "racks")
