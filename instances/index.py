@@ -43,7 +43,7 @@ class Listed:
     Parameters
     ----------
     name : str
-        As :func:`ddlopt.load` takes it.
+        As :func:`ddlopt.instances.load` takes it.
     problem : str
         Path of a :class:`ListedProblem`.
     size : int

@@ -17,6 +17,7 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 from docutils import nodes
@@ -29,6 +30,9 @@ from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 KINDS = ("exact", "heuristic", "reference")
 """Of methods; a class behind methods of several is documented with the first."""
+
+STOREYS = ("models", "certificates", "solvers", "frontier")
+"""The packages in which a family has a room."""
 
 
 def modules(package: str) -> list[Any]:
@@ -117,7 +121,8 @@ class BuildingBlocks(_Generated):
         # A class is found under its home as well as where it is handed on; a function only where it is documented.
         elsewhere = [thing for name in package.__all__ if inspect.isclass(thing := getattr(package, name))]
         elsewhere += [*formulations(family), *behind(family, KINDS)]
-        for module in modules(package.__name__) + modules(f"ddlopt.solvers.{family}"):
+        rooms = [f"ddlopt.{storey}.{family}" for storey in STOREYS if find_spec(f"ddlopt.{storey}.{family}")]
+        for module in chain.from_iterable(map(modules, rooms)):
             left_out = [thing.__name__ for thing in own(module) if thing in elsewhere]
             room, _, name = module.__name__.rpartition(".")
             of_a_problem = room == package.__name__ or find_spec(f"{room}.instance") is not None
