@@ -8,7 +8,7 @@ CONSTRAINTS ?= constraints.txt
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs bench records bench-all clean
+.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs bench records submissions bench-all clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ bench: $(VENV)/installed-test ## how fast the suite itself is: start, a report o
 
 records: $(VENV)/installed-test ## challenge the library's records, SECONDS=60 a method; the same command goes on (hours)
 	@$(BIN)/python benchmarks suite/records --time-limit $(or $(SECONDS),60)
+
+submissions: $(VENV)/installed-core ## check what was handed in (submissions/*.json), and take what is better into the library
+	@for file in $(wildcard submissions/*.json); do $(BIN)/ddlopt check "$$file" && $(BIN)/ddlopt submit --take "$$file" || exit 1; done
 
 bench-all: bench ## every measurement of the documentation, each a table beside the stock path (many hours)
 	@$(BIN)/python benchmarks all

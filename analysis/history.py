@@ -88,7 +88,7 @@ def _of(record: Record) -> Entry:
     return Entry(
         max(days, default=None),
         None if found is None else found.objective,
-        None if found is None else found.method,
+        None if found is None else found.by,
         None if bound is None else bound.value,
-        None if bound is None else bound.method,
+        None if bound is None else bound.by,
     )

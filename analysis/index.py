@@ -64,7 +64,7 @@ def method_text(run: Run | None) -> str:
     """The method of a run, with its seed where that is not 0."""
     if run is None:
         return NONE
-    return f"{run.method}, seed {run.seed}" if run.seed else run.method
+    return f"{run.by}, seed {run.seed}" if run.seed else run.by
 
 
 def run_text(run: Run) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import completion, exchange, experiments, formats, library, proving, running, sweeps
+from ddlopt import completion, exchange, experiments, formats, library, proving, running, submitting, sweeps
 from ddlopt.arguments import (
     INTERRUPTED,
     NO_ANSWER,
@@ -264,9 +264,14 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a solution: its objective, and every constraint that it violates; or check the proof of a bound."""
+    """Check a solution: its objective, and every constraint that it violates; or check the proof of a bound.
+
+    Also what `submit` has made, alone or as SOLUTION.
+    """
     import ddlopt
 
+    if certificate is None and source_format is None and submitting.print_judged(name, solution, as_json):
+        return
     if solution is None and certificate is None:
         raise typer.BadParameter("give a solution, or a proof with --certificate")
     if certificate is None and (time_limit is not None or vipr is not None):
@@ -342,7 +347,7 @@ app.command()(exchange.export)
 app.command()(exchange.import_solution)
 app.command(cls=formats.PlanFormatsCommand)(exchange.export_plan)
 app.command()(exchange.import_plan)
-app.command()(exchange.submit)
+app.command()(submitting.submit)
 app.command("simulate")(running.command)
 app.add_typer(experiments.app, name="experiment")
 

@@ -1,6 +1,5 @@
 """Commands that take models and plans elsewhere, and bring answers back: ``export``, ``export-plan`` and others."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,67 +151,3 @@ def _judged(instance: Any, file: Path, source_format: str) -> tuple[Any, Any]:
     for name, value in times.items():
         say(f"{name}: {quantity(name, value)}, {gap_text(max(0.0, 1 - bound / float(value)))} from the bound")
     return schedule.instance, schedule.plan
-
-
-def submit(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A bundled instance.")] = None,
-    solution: Annotated[
-        Path | None, typer.Argument(metavar="[SOLUTION]", help="A .json file, as `solve --out` writes it.")
-    ] = None,
-    method: Annotated[str | None, typer.Option(metavar="TEXT", help="What found the solution, for the record.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Take over the best of all that `ddlopt bench` found.")
-    ] = None,
-) -> None:
-    """Keep what is better than the best known, in exact arithmetic: a solution, or a store's solutions and bounds.
-
-    In a checkout of the library, whose records and index are brought up to date.
-    """
-    if store is not None:
-        if name or method:
-            raise typer.BadParameter("give NAME and SOLUTION, or --store FILE alone")
-        _submit_all(store)
-    elif name is None or solution is None:
-        raise typer.BadParameter("give NAME and SOLUTION, or --store FILE")
-    else:
-        _submit_one(name, solution, method)
-
-
-def _submit_one(name: str, file: Path, method: str | None) -> None:
-    from ddlopt import instances
-    from ddlopt.analysis.records import offer
-    from ddlopt.instances.library.records import UNKNOWN, Run
-    from ddlopt.models.catalogue import family
-
-    full = instances.full_name(name)
-    instance = instances.load(full)
-    solution = family(instance.family).solution.from_file(file)
-    run = Run.now(method or UNKNOWN)
-    if not _told(offer(full, instance, (solution, run), None)):
-        tell(f"{full}: the solution is not better than the best known one, in exact arithmetic")
-        raise typer.Exit(NO_ANSWER)
-
-
-def _submit_all(store: Path) -> None:
-    from ddlopt.analysis.bench.store import Store
-    from ddlopt.analysis.records import take_over
-
-    with Store(store, write=False) as opened:
-        if not _told(take_over(opened)):
-            say(f"nothing in {store} is better than what the library has")
-
-
-def _told(news: Iterable[Any]) -> bool:
-    """Tell what is new and bring the index up to date; whether anything is new."""
-    from ddlopt.analysis.index import write_index
-
-    refused = changed = False
-    try:
-        for each in news:
-            (tell if each.refused else say)(each.text)
-            refused, changed = refused or each.refused, changed or not each.refused
-    finally:
-        write_index()
-    if refused:
-        raise typer.Exit(NO_ANSWER)
-    return changed

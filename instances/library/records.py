@@ -41,6 +41,8 @@ class Run(Part):
         Day, in UTC, on which the run ended.
     seconds : float, optional
         Wall-clock time of the run.
+    author, licence : str, optional
+        Of what somebody has handed in.
     """
 
     method: str = UNKNOWN
@@ -48,6 +50,13 @@ class Run(Part):
     version: str | None = None
     date: datetime.date | None = None
     seconds: float | None = None
+    author: str | None = None
+    licence: str | None = None
+
+    @property
+    def by(self) -> str:
+        """The method, and who handed it in."""
+        return self.method if self.author is None else f"{self.method} ({self.author})"
 
     @classmethod
     def now(cls, method: str = UNKNOWN, seed: int | None = None, seconds: float | None = None) -> Self:
