@@ -6,20 +6,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ddlopt import proofs
-from ddlopt.api import load, solve
+from ddlopt import instances
 from ddlopt.certificates.linear import LinearCertificate
 from ddlopt.models import files
 from ddlopt.models.catalogue import problem_of
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError
 from ddlopt.models.sizes import require_seed
-from ddlopt.proofs import Certificate, Proven
-from ddlopt.solvers import catalogue
+from ddlopt.solvers import catalogue, proofs
+from ddlopt.solvers.accepted_error import accepted
 from ddlopt.solvers.certified import by_certificate
 from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.choice import within
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.options import Variant
+from ddlopt.solvers.proofs import Certificate, Proven
 
 if TYPE_CHECKING:
     from ddlopt.certificates.topology import Checked, DesignCertificate
@@ -38,13 +39,13 @@ def certify(
 ) -> "tuple[Result, DesignCertificate | Certificate]":
     """A proof for what is known of an instance; it has been checked before you see it.
 
-    It begins with the best known solution; of an instance that is not bundled, with what :func:`solve` finds in half
-    of the time.
+    It begins with the best known solution; of an instance that is not bundled, with what :func:`~ddlopt.api.solve`
+    finds in half of the time.
 
     Parameters
     ----------
     instance : Instance, str or Path
-        See :func:`load`.
+        See :func:`~ddlopt.api.load`.
     method : str, optional
         ``"combinatorial"``, ``"branch-and-bound"`` of topologies, or an exact method whose formulation a tree is to be
         written for. By itself the combinatorial bound is taken if it closes the gap, then what the problem has of its
@@ -52,7 +53,7 @@ def certify(
     out : str or Path, optional
         Write the certificate here.
     time_limit, gap, threads, seed, progress
-        See :func:`solve`. A search that is stopped has a certificate for the bound that it reached. Where a
+        See :func:`~ddlopt.api.solve`. A search that is stopped has a certificate for the bound that it reached. Where a
         formulation's objectives are on a grid, the gap that is proven is 0.
 
     Returns
@@ -64,7 +65,7 @@ def certify(
     Raises
     ------
     UnknownNameError, NotApplicableError, OptionError, SolverError
-        As :func:`solve`; also if the method writes no certificates, or nothing could be proven in time.
+        As :func:`~ddlopt.api.solve`; also if the method writes no certificates, or nothing could be proven in time.
     """
     found = certified(instance, method, out, Limits(time_limit, gap, threads), seed, progress)
     return found.result, found.certificate
@@ -90,7 +91,7 @@ def certified(
     """What :func:`certify` does."""
     if out is not None:
         files.writable(out)
-    problem, gap, time_limit = load(instance), limits.gap, limits.time_s
+    problem, gap, time_limit = instances.load(instance), limits.gap, limits.time_s
     require_seed(seed)
     if method is not None and method != proofs.COMBINATORIAL_METHOD:
         if method not in problem_of(problem).relaxations:
@@ -100,10 +101,11 @@ def certified(
                 return _own_certificate(problem, method, chosen, out, limits, seed, progress)
         proofs.formulation_by(problem, method)
     began = time.perf_counter()
-    solution = proofs.best_known(problem)
+    solution = best_known(problem)
     if solution is None:
-        half = None if time_limit is None else time_limit / 2
-        solution = solve(problem, time_limit=half, gap=gap, progress=progress).solution
+        opening = Limits(None if time_limit is None else time_limit / 2, gap)
+        found = within(catalogue.default(problem), opening, None).solve(problem, opening, 0, progress)
+        solution = accepted(problem, found, None, named=False).solution
     if solution is None:
         raise SolverError(f"no solution of '{problem.name}' is known, so there is no bound to prove")
     certificate: Certificate | None = None
@@ -129,6 +131,14 @@ def certified(
     if out is not None:
         certificate.save(out)
     return Certified(result, certificate, proven)
+
+
+def best_known(instance: Instance) -> Solution | None:
+    """The best solution in the library, if the instance is bundled."""
+    name = f"{instance.family}/{instance.name}"
+    if name not in instances.names(instance.family) or instances.load(name).digest != instance.digest:
+        return None
+    return instances.best(name)
 
 
 def _own_certificate(
@@ -164,7 +174,7 @@ def check_certificate(
     Parameters
     ----------
     instance : Instance, str or Path
-        See :func:`load`.
+        See :func:`~ddlopt.api.load`.
     certificate : DesignCertificate, LinearCertificate, OwnCertificate, CombinatorialCertificate, str or Path
         The object, or its file.
     time_limit : float, optional
@@ -194,7 +204,7 @@ def check_certificate(
     from ddlopt.certificates.topology import check_certificate as check
     from ddlopt.models.topology import TopologyInstance
 
-    problem = load(instance)
+    problem = instances.load(instance)
     seconds = Limits(time_limit).time_s
     given = proofs.read(certificate, problem) if isinstance(certificate, str | Path) else certificate
     if vipr is not None:

@@ -12,6 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ddlopt.analysis.bench.public import bench, frame, report
+    from ddlopt.analysis.certify import certify, check_certificate
     from ddlopt.api import (
         check,
         compare,
@@ -26,11 +28,9 @@ if TYPE_CHECKING:
         schema,
         solve,
     )
-    from ddlopt.certifying import certify, check_certificate
-    from ddlopt.many import bench, frame, report
+    from ddlopt.instances.plans import export_plan, import_plan
     from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution, Violation
     from ddlopt.models.errors import DdloptError
-    from ddlopt.plans import export_plan, import_plan
     from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint
 
     __version__: str
@@ -71,12 +71,12 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "ddlopt.certifying": {"certify", "check_certificate"},
-    "ddlopt.many": {"bench", "frame", "report"},
+    "ddlopt.analysis.certify": {"certify", "check_certificate"},
+    "ddlopt.analysis.bench.public": {"bench", "frame", "report"},
     "ddlopt.models.contracts": {"Evaluation", "Formulation", "Instance", "Solution", "Violation"},
     "ddlopt.models.errors": {"DdloptError"},
-    "ddlopt.running": {"simulate"},
-    "ddlopt.plans": {"export_plan", "import_plan"},
+    "ddlopt.analysis.simulation.simulate": {"simulate"},
+    "ddlopt.instances.plans": {"export_plan", "import_plan"},
     "ddlopt.solvers.contracts": {"Limits", "Method", "Result", "Status", "TracePoint"},
 }
 

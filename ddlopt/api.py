@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
-from ddlopt.accepting import accepted, require_acceptable
 from ddlopt.analysis.compare import PairProgress, refuted, run
-from ddlopt.choosing import AUTO, by_solver, method_for, opened_by, require_solver_use, require_use, within
-from ddlopt.models.catalogue import FAMILY_NAMES, family
+from ddlopt.models.catalogue import FAMILY_NAMES, family, solution_of
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import OptionError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
+from ddlopt.solvers.accepted_error import accepted, require_acceptable
 from ddlopt.solvers.backends import backend
+from ddlopt.solvers.choice import AUTO, by_solver, method_for, opened_by, require_solver_use, require_use, within
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.wrappers.guarded import memory_limit
 
@@ -59,7 +59,7 @@ def load(instance: Instance | str | Path) -> Instance:
     InstanceError
         If the file does not hold a valid instance.
     """
-    return instance if isinstance(instance, Instance) else instances.load(instance)
+    return instances.load(instance)
 
 
 def solve(
@@ -173,7 +173,7 @@ def answered(
     if opening is not None:
         chosen = opened_by(opening, chosen, problem)
     require_use([(problem, chosen)], _asked(limits.threads, seed))
-    beginning = None if start is None else answer(problem, start)
+    beginning = None if start is None else solution_of(problem, start)
     progress = watched(chosen.name)
     result = within(chosen, limits, memory_bytes).solve(problem, limits, seed, progress, beginning)
     return accepted(problem, result, accept_error, named=method is not None)
@@ -271,7 +271,7 @@ def check(instance: Instance | str | Path, solution: Solution | str | Path, exac
         If either cannot be read, or the solution says that it answers another instance.
     """
     problem = load(instance)
-    return family(problem.family).evaluate(problem, answer(problem, solution), exact=exact)
+    return family(problem.family).evaluate(problem, solution_of(problem, solution), exact=exact)
 
 
 def generate(family_name: str, kind: str, *, seed: int = 0, **options: Any) -> Instance:
@@ -325,17 +325,3 @@ def _asked(threads: int, seed: int) -> list[str]:
 def _limits(time_limit: float | None, gap: float, threads: int, seed: int) -> Limits:
     require_seed(seed)
     return Limits(time_limit, gap, threads)
-
-
-def answer(instance: Instance, solution: Solution | str | Path) -> Solution:
-    """A solution of an instance, or from its file.
-
-    Raises
-    ------
-    SolutionError
-        If it cannot be read, or says that it answers another instance.
-    """
-    if not isinstance(solution, Solution):
-        solution = family(instance.family).solution.from_file(solution)
-    solution.belongs_to(instance)
-    return solution

@@ -14,7 +14,7 @@ from rich.table import Table
 import ddlopt
 from ddlopt.analysis import plots, tables
 from ddlopt.analysis.warm_up import kernel_modules, warm_up
-from ddlopt.display import LiveLine, out_console
+from ddlopt.cli.shared.display import LiveLine, out_console
 from ddlopt.solvers.contracts import Result, best_bound, relative_gap
 
 

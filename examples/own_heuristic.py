@@ -6,7 +6,7 @@ from typing import Any
 
 import ddlopt
 from ddlopt.analysis import tables
-from ddlopt.display import out_console
+from ddlopt.cli.shared.display import out_console
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.solvers.heuristic import Clock, Heuristic

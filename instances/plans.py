@@ -1,14 +1,11 @@
-"""Plans from Python: ``export_plan`` and ``import_plan``, as the commands of these names do them."""
+"""Plans for those who run them: :func:`export_plan`, and back: :func:`import_plan`."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ddlopt.api import answer, check, load, solve
-from ddlopt.instances import writers
+from ddlopt.instances import load, writers
 from ddlopt.instances.readers.schedules import read_schedule
-from ddlopt.models.catalogue import problem_of
+from ddlopt.models.catalogue import solution_of
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import writable, write_whole
@@ -27,7 +24,7 @@ def export_plan(
     Parameters
     ----------
     instance : Instance, str or Path
-        See :func:`load`.
+        See :func:`ddlopt.api.load`.
     solution : Solution, str or Path
         Feasible for the instance, or its file.
     target_format : str
@@ -57,7 +54,7 @@ def export_plan(
     if out is not None:
         writable(out)
     problem = load(instance)
-    text = writers.export_plan(problem, answer(problem, solution), target_format, **options)
+    text = writers.export_plan(problem, solution_of(problem, solution), target_format, **options)
     if out is not None:
         write_whole(out, text)
     return text
@@ -69,7 +66,7 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
     Parameters
     ----------
     instance : Instance, str or Path
-        See :func:`load`.
+        See :func:`ddlopt.api.load`.
     file : str or Path
         In any of the formats.
     source_format : str, optional
@@ -95,37 +92,3 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
             f"'{problem.name}'; ddlopt.instances.readers.schedules.read_schedule has that instance, too"
         )
     return schedule.plan
-
-
-def findings(instance: Instance, solution: Solution, time_limit: float) -> list[str]:
-    """What a person asks of a plan of their own: what limits it, how far it is from the best, what would make it fit.
-
-    Parameters
-    ----------
-    instance : Instance
-    solution : Solution
-    time_limit : float
-        Seconds for the best plan.
-    """
-    result = solve(instance, time_limit=time_limit)
-    evaluation = check(instance, solution)
-    found = advice(instance, solution)
-    if result.bound is not None:
-        found.append(f"no plan takes less than {result.bound:.6g} {instance.objective_unit}")
-    if evaluation.feasible and evaluation.objective is not None and result.bound:
-        gap = float(evaluation.objective) / result.bound - 1
-        found.append(f"this one is {max(0.0, gap):.2%} above that")
-    if result.solution is not None and result.objective is not None:
-        found.append(
-            f"the best that was found takes {result.objective:.6g} {instance.objective_unit} ({result.method})"
-        )
-    elif result.message:
-        found.append(result.message)
-    return found
-
-
-def advice(instance: Instance, solution: Solution) -> list[str]:
-    """What a problem has to say to a plan, by ``advice`` of its room in the solvers; nothing where it has none."""
-    place = f"ddlopt.solvers.{problem_of(instance).path.replace('/', '.')}.advice"
-    found: list[str] = import_module(place).advice(instance, solution) if find_spec(place) else []
-    return found

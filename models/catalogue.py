@@ -2,6 +2,7 @@
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import SolutionError, UnknownNameError
@@ -68,6 +69,20 @@ def outside_of_room(answering: object, instance: Instance) -> str | None:
     if around is None or package != "ddlopt" or not where.startswith(f"{around}/") or where.startswith(f"{room}/"):
         return None
     return f"it is of {around}, and this is a {instance.kind}"
+
+
+def solution_of(instance: Instance, solution: Solution | str | Path) -> Solution:
+    """A solution of an instance, or from its file.
+
+    Raises
+    ------
+    SolutionError
+        If it cannot be read, or says that it answers another instance.
+    """
+    if not isinstance(solution, Solution):
+        solution = family(instance.family).solution.from_file(solution)
+    solution.belongs_to(instance)
+    return solution
 
 
 def require_feasible(instance: Instance, solution: Solution) -> Evaluation:

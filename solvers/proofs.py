@@ -18,7 +18,6 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ddlopt import instances
 from ddlopt.certificates.linear import LinearCertificate, check_tree, exact_model, program_of, step_of
 from ddlopt.certificates.linear.cuts import derive, with_cuts
 from ddlopt.certificates.linear.objective import bound_of, claim_for
@@ -257,14 +256,6 @@ def formulations(instance: Instance) -> Iterator[str]:
         if found not in seen:
             seen.append(found)
             yield name
-
-
-def best_known(instance: Instance) -> Solution | None:
-    """The best solution in the library, if the instance is bundled."""
-    name = f"{instance.family}/{instance.name}"
-    if name not in instances.names(instance.family) or instances.load(name).digest != instance.digest:
-        return None
-    return instances.best(name)
 
 
 def prove(

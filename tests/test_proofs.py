@@ -3,8 +3,9 @@
 import itertools
 from types import SimpleNamespace
 
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.frontier.scheduling import prove as of_schedules
+from ddlopt.solvers import proofs
 
 
 def test_a_proof_that_goes_on_until_the_end_leaves_time_for_a_tree(monkeypatch):

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, cast
 
 from ddlopt.analysis.simulation.collective_replay import replay_of_collective
 from ddlopt.analysis.simulation.fair_flows import finish_times
 from ddlopt.analysis.simulation.packets import PacketOptions, require_ns3, sent_as_packets
 from ddlopt.analysis.simulation.replay import replay_of
+from ddlopt.instances import load
 from ddlopt.instances.options import checked, refuse_unknown
-from ddlopt.models.catalogue import require_feasible
+from ddlopt.models.catalogue import require_feasible, solution_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -98,8 +100,45 @@ def options_for(engine: str, options: Mapping[str, Any]) -> FlowOptions | Packet
     return checked(kind)(**options)
 
 
-def simulate(instance: Instance, solution: Solution, engine: str = "flows", **options: Any) -> Simulation:
-    """Run an iteration of a design; see :func:`ddlopt.running.simulate`."""
+def simulate(
+    instance: Instance | str | Path, solution: Solution | str | Path, engine: str = "flows", **options: Any
+) -> Simulation:
+    """Run an iteration of a design with all that waits for something else, and compare its time with the model's.
+
+    Servers compute, then messages go along the design's paths. A ring sends step by step; what is not of a ring goes at
+    once.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        Of topology or codesign; see :func:`ddlopt.api.load`.
+    solution : Solution, str or Path
+        A design or plan for it, or its file.
+    engine : str
+        ``"flows"``: every message has its max-min fair rate. ``"ns3"``: packets over TCP; needs the extra ``packets``.
+    **options
+        Of the engine: :class:`~ddlopt.analysis.simulation.simulate.FlowOptions`,
+        :class:`~ddlopt.analysis.simulation.packets.PacketOptions`.
+
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    UnknownNameError
+        If the instance or the engine does not exist, or (SolverMissingError) is not installed.
+    NotApplicableError
+        If the instance is of another family, or nothing is sent.
+    SolutionError
+        If the solution cannot be read, answers another instance, or violates a constraint.
+    OptionError
+        If the engine has no such option, or it is out of its range.
+    SolverError
+        If ns-3 fails, or messages do not arrive.
+    """
+    instance = load(instance)
+    solution = solution_of(instance, solution)
     chosen = options_for(engine, options)
     iterations = chosen.iterations if isinstance(chosen, PacketOptions) else 1
     if isinstance(instance, CollectiveInstance):

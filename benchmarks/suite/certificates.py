@@ -17,9 +17,9 @@ from contextlib import suppress
 
 from benchmarks.harness import Benchmark, Option
 from ddlopt import check_certificate, instances
+from ddlopt.analysis.certify import certified as certified_with
 from ddlopt.analysis.index import gap_of
 from ddlopt.certificates.topology import DesignCertificate
-from ddlopt.certifying import certified as certified_with
 from ddlopt.instances.index import PROVEN
 from ddlopt.instances.library import certificates
 from ddlopt.instances.library.records import read

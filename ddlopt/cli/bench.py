@@ -1,4 +1,4 @@
-"""The commands on many solves at once: ``bench``, ``results`` and ``report``."""
+"""The command ``bench``: many solves, in a store."""
 
 import math
 import os
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ddlopt.arguments import INTERRUPTED, StoreFile, numbers, say, tell, words
+from ddlopt.cli.shared.arguments import INTERRUPTED, numbers, say, tell, words
 
 if TYPE_CHECKING:
     from ddlopt.analysis.bench.tasks import Task
@@ -99,67 +99,6 @@ def _planned(tasks: "list[Task]", instances: int, path: Path, again: list[str], 
     told = f"{len(tasks)} solves of {instances} instances"
     told += f", of which {path} has {done}; {missing} are missing" if done else ""
     return f"{told}, at most {missing * time_limit / 3600:.1f} h of solving"
-
-
-def warm_up(
-    wanted: Annotated[
-        list[str] | None, typer.Argument(metavar="[FAMILY|METHOD…]", help="Only for these; everything by default.")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Modules at a time; by default one a core.")
-    ] = None,
-) -> None:
-    """Compile ahead what methods would compile before their first solve; it is kept on disk."""
-    from ddlopt.analysis.warm_up import kernel_modules, warm_up
-
-    modules = kernel_modules(wanted or ())
-    compiled = warm_up(modules, jobs, each=tell)
-    print(f"{compiled} of {len(modules)} modules of kernels were compiled, the others were ready")
-
-
-def results(
-    store: StoreFile,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
-) -> None:
-    """Write the results of a store as a table for other programs."""
-    from ddlopt.analysis.bench.export import write
-    from ddlopt.analysis.bench.store import Store
-
-    with Store(store, write=False) as opened:
-        write(opened, out)
-        tell_skipped(opened)
-
-
-def report(
-    store: StoreFile,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder, or that of a report.")],
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.")] = "Benchmark report",
-    baseline: Annotated[
-        str | None, typer.Option(metavar="M", help="Method that the others of its family are tested against.")
-    ] = None,
-    target_gap: Annotated[
-        float, typer.Option(metavar="G", help="Gap to the best known that counts as reached.")
-    ] = 0.01,
-    pictures: Annotated[int, typer.Option(metavar="N", help="Solutions to draw at most, one an instance.")] = 100,
-    save_charts: Annotated[
-        str | None, typer.Option(metavar="F,F,…", help="Save all charts as files, too: png, pdf, svg.")
-    ] = None,
-) -> None:
-    """Write the results of a store as a web site: statistics, profiles, pictures, provenance."""
-    from ddlopt.analysis.bench.report import write_report
-    from ddlopt.analysis.bench.store import Store
-
-    with Store(store, write=False) as opened:
-        say(write_report(opened, out, title, baseline, target_gap, pictures, words(save_charts) if save_charts else ()))
-        tell_skipped(opened)
-
-
-def tell_skipped(store: Any) -> None:
-    """Say which rows of a store were left out, the first few by name."""
-    told = [f"{name}: {fault}" for name, fault in store.skipped.items()]
-    if told:
-        more = f"; and {len(told) - 3} more" if len(told) > 3 else ""
-        tell(f"ddlopt: {len(told)} rows of {store.path} are left out: {'; '.join(told[:3])}{more}")
 
 
 def _watched(sweep: Any) -> Counter[str]:

@@ -1,108 +1,30 @@
-"""The command ``convert``, instances from files in formats that others defined, and the help of formats."""
+"""The command ``convert``: instances from files in formats that others defined."""
 
-import inspect
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from ddlopt import completion
-from ddlopt.arguments import ClusterFile, Out, Settings, emit, options_of, say, tell
+from ddlopt.cli.shared import completion
+from ddlopt.cli.shared.arguments import ClusterFile, Out, Settings, emit, options_of, say, tell
+from ddlopt.cli.shared.formats import FormatsCommand, option_text
 
 
-class FormatsCommand(TyperCommand):
-    """A command whose help ends with all formats and their options; the readers are imported for it only."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        self.epilog = "\n\n".join(["Formats, and what --set takes for each:", *self.formats()])
-        super().format_help(ctx, formatter)
+class ReadFormatsCommand(FormatsCommand):
+    """With the formats that are read."""
 
     def formats(self) -> list[str]:
         """A line for each format."""
-        return _formats()
-
-
-class KindsCommand(TyperCommand):
-    """A command whose help ends with the options of the kind that is asked for, or with the kinds of the family."""
-
-    _words: tuple[str, ...] = ()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep what is asked for: help comes before anything is read."""
-        self._words = tuple(args)
-        return super().parse_args(ctx, args)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        self.epilog = "\n\n".join(_kinds(*_family_and_kind(self._words)))
-        super().format_help(ctx, formatter)
-
-
-def _family_and_kind(words: Sequence[str]) -> tuple[str | None, str | None]:
-    """The family and the kind among words of a command line."""
-    from ddlopt.models.catalogue import FAMILY_NAMES
-
-    joined = [part for word in words for part in word.split("=", 1)]
-    kind = next((value for word, value in pairwise(joined) if word == "--kind"), None)
-    return next((word for word in joined if word in FAMILY_NAMES), None), kind
-
-
-def _kinds(family: str | None, kind: str | None) -> list[str]:
-    from ddlopt.instances.generators import kinds
-    from ddlopt.instances.generators.told import told
-
-    if family is None:
-        return ["ddlopt generate FAMILY --help lists the kinds of a family."]
-    if kind not in kinds(family):
-        return [f"Kinds: {', '.join(kinds(family))}.", f"ddlopt generate {family} --kind K --help tells their options."]
-    lines = [f"What --set takes for {kind}:"]
-    for option in told(family, kind):
-        default = "" if option.default is None else f"={_written(option.default)}"
-        lines.append(f"{option.name}{default}: {option.meaning}".rstrip(": "))
-    return [*lines, "and any field of the instance that is not generated (ddlopt schema)."]
-
-
-class PlanFormatsCommand(FormatsCommand):
-    """The same of formats for plans."""
-
-    def formats(self) -> list[str]:
-        """A line for each format."""
-        from ddlopt.instances import writers
+        from ddlopt.instances import readers
 
         lines = []
-        for name, summary in writers.summaries().items():
-            options = writers.options_of(name).items()
-            lines.append(f"{name}: {summary} ({', '.join(_told(*option) for option in options) or 'no options'})")
+        for name in readers.FORMATS:
+            options = readers.options_of(name).items()
+            lines.append(f"{name}: {', '.join(option_text(*option) for option in options) or 'no options'}")
+        lines.append(
+            f"{readers.CLUSTER_FORMAT}: what all_reduce_perf prints; makes a cluster's file, from --cluster if given"
+        )
         return lines
-
-
-def _formats() -> list[str]:
-    from ddlopt.instances import readers
-
-    lines = []
-    for name in readers.FORMATS:
-        options = readers.options_of(name).items()
-        lines.append(f"{name}: {', '.join(_told(*option) for option in options) or 'no options'}")
-    lines.append(
-        f"{readers.CLUSTER_FORMAT}: what all_reduce_perf prints; makes a cluster's file, from --cluster if given"
-    )
-    return lines
-
-
-def _told(option: str, default: Any) -> str:
-    if default is inspect.Parameter.empty:
-        return f"{option} (needed)"
-    return option if default is None else f"{option}={_written(default)}"
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def convert(
@@ -147,10 +69,3 @@ def _measured(file: Path, cluster: str | None, out: Path | None, others: list[An
         say(text.rstrip())
     else:
         write_whole(out, text)
-
-
-def profile_script() -> None:
-    """Print a script that measures a training job in PyTorch; it needs nothing of ddlopt."""
-    from importlib.resources import files
-
-    print(files("ddlopt.instances.scripts").joinpath("profile_job.py").read_text(encoding="utf-8"), end="")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt.arguments import INTERRUPTED, numbers, say, words
+from ddlopt.cli.shared.arguments import INTERRUPTED, numbers, say, words
 
 app = typer.Typer(help="Run an experiment, and write its tables and pictures.")
 
@@ -156,7 +156,7 @@ def _print(found: Any) -> None:
     from rich.table import Table
 
     from ddlopt.analysis.gossip_training.study_text import comparison_cells, row_cells, title
-    from ddlopt.display import out_console
+    from ddlopt.cli.shared.display import out_console
 
     console = out_console()
     table = Table(title=title(found), title_justify="left")

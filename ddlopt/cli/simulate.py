@@ -1,62 +1,14 @@
-"""A design run by a simulator: :func:`simulate`, and the command of that name."""
+"""The command ``simulate``: a design in a simulator."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ddlopt.arguments import Json, Name, Settings, options_of, say
-
-if TYPE_CHECKING:
-    from ddlopt.analysis.simulation.simulate import Simulation
-    from ddlopt.models.contracts import Instance, Solution
+from ddlopt.cli.shared.arguments import Json, Name, Settings, options_of, say
 
 
 def simulate(
-    instance: "Instance | str | Path", solution: "Solution | str | Path", engine: str = "flows", **options: Any
-) -> "Simulation":
-    """Run an iteration of a design with all that waits for something else, and compare its time with the model's.
-
-    Servers compute, then messages go along the design's paths. A ring sends step by step; what is not of a ring goes at
-    once.
-
-    Parameters
-    ----------
-    instance : Instance, str or Path
-        Of topology or codesign; see :func:`ddlopt.api.load`.
-    solution : Solution, str or Path
-        A design or plan for it, or its file.
-    engine : str
-        ``"flows"``: every message has its max-min fair rate. ``"ns3"``: packets over TCP; needs the extra ``packets``.
-    **options
-        Of the engine: :class:`~ddlopt.analysis.simulation.simulate.FlowOptions`,
-        :class:`~ddlopt.analysis.simulation.packets.PacketOptions`.
-
-    Returns
-    -------
-    Simulation
-
-    Raises
-    ------
-    UnknownNameError
-        If the instance or the engine does not exist, or (SolverMissingError) is not installed.
-    NotApplicableError
-        If the instance is of another family, or nothing is sent.
-    SolutionError
-        If the solution cannot be read, answers another instance, or violates a constraint.
-    OptionError
-        If the engine has no such option, or it is out of its range.
-    SolverError
-        If ns-3 fails, or messages do not arrive.
-    """
-    from ddlopt.analysis.simulation.simulate import simulate as run
-    from ddlopt.api import answer, load
-
-    problem = load(instance)
-    return run(problem, answer(problem, solution), engine, **options)
-
-
-def command(
     name: Name,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="A .json file, as `solve --out` writes it.")],
     engine: Annotated[
@@ -68,11 +20,12 @@ def command(
     """Run a design in a simulator of flows or of packets: predicted against simulated time of an iteration."""
     import dataclasses
 
+    import ddlopt
     from ddlopt.analysis.tables import json_text
     from ddlopt.analysis.texts import time_text
-    from ddlopt.display import quantity
+    from ddlopt.cli.shared.display import quantity
 
-    found = simulate(name, solution, engine, **options_of(settings))
+    found = ddlopt.simulate(name, solution, engine, **options_of(settings))
     if as_json:
         print(json_text(dataclasses.asdict(found) | {"ratio": found.ratio}))
         return

@@ -53,10 +53,11 @@ def _stems(folder: Path, changed_ns: int) -> tuple[str, ...]:
     return tuple(sorted((stem for stem in stems if not stem.endswith(".best")), key=natural))
 
 
-def load(name_or_path: str | Path) -> Instance:
+def load(name_or_path: Instance | str | Path) -> Instance:
     """A bundled instance by its name (see :func:`find`), a drawn one, or one from a ``.json`` or ``.json.gz`` file.
 
-    ``"drawn:7/topology/3"`` is the third instance of topology that seed 7 draws; see :mod:`ddlopt.instances.drawn`.
+    An instance is returned as it is. ``"drawn:7/topology/3"`` is the third instance of topology that seed 7 draws; see
+    :mod:`ddlopt.instances.drawn`.
 
     Raises
     ------
@@ -65,6 +66,8 @@ def load(name_or_path: str | Path) -> Instance:
     InstanceError
         If the file cannot be read or is not an instance.
     """
+    if isinstance(name_or_path, Instance):
+        return name_or_path
     text = str(name_or_path)
     if isinstance(name_or_path, str):
         name = find(text)

@@ -15,7 +15,7 @@ from linear_programs import GOOD, knapsack, open_model, random_model
 from volume import slow
 
 import ddlopt
-from ddlopt import proofs
+from ddlopt.analysis.certify import best_known
 from ddlopt.certificates.linear import (
     ExactModel,
     LinearCertificate,
@@ -30,6 +30,7 @@ from ddlopt.certificates.linear.cuts import with_cuts
 from ddlopt.certificates.linear.objective import _Rational, bound_of, claim_for
 from ddlopt.certificates.linear.plain import plain_tree
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
+from ddlopt.solvers import proofs
 from ddlopt.solvers.linear_proof import tree as tree_search
 from ddlopt.solvers.linear_proof.tree import prove
 
@@ -481,7 +482,7 @@ def test_small_instances_are_certified(name, tmp_path):
 
 def linear_certificate(name="scheduling/tiny-fair"):
     instance = ddlopt.load(name)
-    certificate, closed = proofs.prove(instance, proofs.best_known(instance), 1e-4, 20, "exact")
+    certificate, closed = proofs.prove(instance, best_known(instance), 1e-4, 20, "exact")
     assert closed
     return instance, certificate
 
@@ -526,7 +527,7 @@ def test_claims_that_are_too_good_are_refused():
     with pytest.raises(RefutedError):
         ddlopt.check_certificate(instance, LinearCertificate(**{**vars(good), "claim": good.claim * Fraction(9, 10)}))
     bert = ddlopt.load("topology/bert-n12-d4")
-    certificate, closed = proofs.prove(bert, proofs.best_known(bert), 0.0, 20, "combinatorial")
+    certificate, closed = proofs.prove(bert, best_known(bert), 0.0, 20, "combinatorial")
     assert closed
     too_good = proofs.CombinatorialCertificate(bert.name, bert.digest, certificate.claim + Fraction(1, 10**40))
     with pytest.raises(RefutedError, match=r"is .*, not"):

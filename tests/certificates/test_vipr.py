@@ -16,7 +16,7 @@ from ddlopt.certificates.linear import ExactModel, program_of
 from ddlopt.instances.library import certificates
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.reading import read_text
-from ddlopt.proofs import read
+from ddlopt.solvers.proofs import read
 
 
 def test_the_checker_by_hand():

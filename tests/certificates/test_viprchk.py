@@ -15,9 +15,10 @@ from vipr_checker import ViprError, check_vipr
 from volume import slow
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.instances.library import certificates
 from ddlopt.models.errors import RefutedError
+from ddlopt.solvers import proofs
 
 CHECKER = shutil.which("viprchk")
 pytestmark = pytest.mark.skipif(CHECKER is None, reason="viprchk is not on the path; see the top of the file")

@@ -16,7 +16,7 @@ from volume import for_each
 
 import ddlopt
 from ddlopt.cli import run
-from ddlopt.display import LiveLine, quantity
+from ddlopt.cli.shared.display import LiveLine, quantity
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.contracts import TracePoint
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from ddlopt.display import quantity
+from ddlopt.cli.shared.display import quantity
 
 
 @pytest.mark.parametrize(

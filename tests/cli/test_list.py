@@ -8,8 +8,8 @@ import pytest
 import typer
 
 import ddlopt
-from ddlopt import completion
 from ddlopt.cli import run
+from ddlopt.cli.shared import completion
 from ddlopt.instances import index
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.options import options_of, told

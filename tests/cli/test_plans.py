@@ -4,7 +4,7 @@ import pytest
 
 import ddlopt
 from ddlopt import instances
-from ddlopt.completion import plan_formats
+from ddlopt.cli.shared.completion import plan_formats
 from ddlopt.instances import writers
 
 TINY = "topology/tiny-n4-d2"

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 import ddlopt
-from ddlopt import display
 from ddlopt.analysis import fitted, tables
 from ddlopt.analysis.fitted import FittedTable
+from ddlopt.cli.shared import display
 from ddlopt.instances import index
 from ddlopt.solvers.contracts import Result, Status, TracePoint
 

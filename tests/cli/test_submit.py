@@ -16,7 +16,7 @@ from ddlopt.analysis.bench import Store
 from ddlopt.instances.library import certificates
 from ddlopt.instances.library.records import Run
 from ddlopt.instances.library.store_best import store_bound
-from ddlopt.proofs import CombinatorialCertificate
+from ddlopt.solvers.proofs import CombinatorialCertificate
 
 
 @pytest.fixture

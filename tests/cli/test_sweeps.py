@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from ddlopt.analysis.bench.sweep import Sweep
 from ddlopt.analysis.bench.tasks import plan
+from ddlopt.cli.bench import running_text
 from ddlopt.solvers.contracts import Limits
-from ddlopt.sweeps import running_text
 
 TINY = "topology/tiny-n4-d2"
 

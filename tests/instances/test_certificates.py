@@ -5,8 +5,9 @@ import hashlib
 import pytest
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.instances.library import certificates
+from ddlopt.solvers import proofs
 
 LARGEST_BYTES, ALL_BYTES = 200_000, 20_000_000
 KNOWN = certificates.entries()

@@ -11,7 +11,7 @@ from ddlopt.models.aggregation.graph.bounds import exact_graph_bound, graph_boun
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.exact_flow import maximum_flow
-from ddlopt.proofs import CombinatorialCertificate
+from ddlopt.solvers.proofs import CombinatorialCertificate
 
 SAME = ("topology", "compression/sfb", "aggregation/registers")
 """Where the exact bound is the floating-point one without its rounding; elsewhere it is another one."""

@@ -25,7 +25,7 @@ from odd_instances import KINDS, odd, of_anybody
 from volume import slow
 
 import ddlopt.models
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
@@ -74,6 +74,7 @@ from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllT
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.sip_ml import MaxMinCircuits
+from ddlopt.solvers import proofs
 
 CASES = {
     "GraphAggregation": (GraphAggregation, cases.graph),

@@ -7,7 +7,7 @@ import pytest
 
 import ddlopt
 from ddlopt import instances
-from ddlopt.proofs import Proven
+from ddlopt.solvers.proofs import Proven
 
 CASES = {"topology/tiny-n4-d2": ("ABOVE", 1), "scheduling/tiny-fair": ("BELOW", -1)}
 """What a false bound is to the objective, of one that is minimised and one that is maximised, and which way that is."""

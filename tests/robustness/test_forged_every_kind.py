@@ -18,11 +18,12 @@ from refusals import one_line
 from volume import slow
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.certificates.own import own_certificate
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problems
 from ddlopt.models.errors import DdloptError, RefutedError, SolutionError, SolverError
+from ddlopt.solvers import proofs
 from ddlopt.solvers.linear_proof.tree import prove
 
 BUNDLED = {

@@ -151,7 +151,7 @@ def test_reports(hostile, tmp_path, call):
 def test_results_with_odd_words(name):
     """Methods, messages, solvers and details, as tables, notes and lines."""
     from ddlopt.analysis.fitted import out_console
-    from ddlopt.display import LiveLine
+    from ddlopt.cli.shared.display import LiveLine
     from ddlopt.solvers.contracts import TracePoint
 
     instance = ddlopt.load("topology/tiny-n4-d2")

@@ -13,7 +13,8 @@ from report_cases import make_store
 from volume import for_each
 
 import ddlopt
-from ddlopt import certifying, instances
+from ddlopt import instances
+from ddlopt.analysis import certify as certifying
 from ddlopt.analysis.bench import Store
 from ddlopt.analysis.bench.soundness import fault_of_run
 from ddlopt.models.catalogue import family

@@ -9,11 +9,11 @@ from refusals import one_line
 from volume import for_each, slow
 
 import ddlopt
-from ddlopt.choosing import by_solver
 from ddlopt.instances import index
 from ddlopt.models.errors import NoSolutionError, OptionError, SolverMissingError, UnknownNameError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.backends.pyomo_any import PyomoSolver
+from ddlopt.solvers.choice import by_solver
 from ddlopt.solvers.contracts import OPTIONS, Limits, solver_of, uses_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Heuristic
 

@@ -11,7 +11,7 @@ from ddlopt.analysis.bench.report.data import read
 from ddlopt.analysis.bench.store import Store
 from ddlopt.analysis.bench.tasks import plan
 from ddlopt.analysis.warm_up import kernel_modules
-from ddlopt.completion import methods as completed
+from ddlopt.cli.shared.completion import methods as completed
 from ddlopt.frontier.aggregation.registers.enumeration import RegisterTree
 from ddlopt.instances.library import records
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels

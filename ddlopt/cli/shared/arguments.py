@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ddlopt import completion
+from ddlopt.cli.shared import completion
 
 NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes beside 0, which is an answer."""

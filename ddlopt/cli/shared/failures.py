@@ -5,7 +5,7 @@ import errno
 import os
 import sys
 
-from ddlopt.arguments import BAD_INPUT, NO_ANSWER
+from ddlopt.cli.shared.arguments import BAD_INPUT, NO_ANSWER
 
 _NO_FILE = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS)
 """What is wrong with names that were given, wherever it shows."""

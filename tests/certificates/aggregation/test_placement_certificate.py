@@ -10,11 +10,12 @@ from refusals import one_line
 from volume import for_each
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.certificates.aggregation.registers.certificate import PlacementCertificate
 from ddlopt.instances.library import certificates
 from ddlopt.models.aggregation import RegisterInstance
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError, SolverError
+from ddlopt.solvers import proofs
 
 NAME = "aggregation/registers-tiny-collisions-n8-r3"
 TINY = instances.load(NAME)

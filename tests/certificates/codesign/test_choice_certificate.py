@@ -10,7 +10,7 @@ from refusals import one_line
 from volume import for_each, slow
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.certificates.codesign import ChoiceCertificate
 from ddlopt.certificates.codesign.choices import Choices
 from ddlopt.certificates.codesign.exact import ExactFigures, part_of
@@ -19,6 +19,7 @@ from ddlopt.instances.library import certificates
 from ddlopt.models.codesign import job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError, SolverError
+from ddlopt.solvers import proofs
 
 NAME = "codesign/tiny-cosets-n6-d2"
 TINY = instances.load(NAME)

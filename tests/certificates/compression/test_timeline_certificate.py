@@ -14,7 +14,6 @@ from timeline_brute_force import random_levels_case, random_timeline_case
 from volume import for_each
 
 import ddlopt
-from ddlopt import proofs
 from ddlopt.certificates.compression.label_proof.labels import front
 from ddlopt.certificates.compression.timeline.certificate import TimelineCertificate
 from ddlopt.certificates.own import own_certificate
@@ -22,6 +21,7 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.compression import CompressionInstance, Gradient, Option, Stage, evaluate
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.problem import path_of
+from ddlopt.solvers import proofs
 from ddlopt.solvers.provers import prover
 
 ABOVE = Fraction(1, 10**5)

@@ -11,7 +11,7 @@ from refusals import one_line
 from volume import for_each, slow
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.certificates.deployment.plan import PlanCertificate
 from ddlopt.certificates.deployment.plan.choices import choices_of
 from ddlopt.certificates.deployment.plan.kernels import bound, room_for
@@ -23,6 +23,7 @@ from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.shares import placed
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError, SolverError
+from ddlopt.solvers import proofs
 
 TINY = instances.load("deployment/tiny-g3-m2-s2")
 GOOD = PlanCertificate(TINY.name, TINY.digest, Fraction(689, 10_000), [2, 0, 1])

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import ddlopt
-from ddlopt import proofs
 from ddlopt.certificates.gossip.matchings import MatchingsCertificate
 from ddlopt.certificates.gossip.matchings.leaf import FLOW_BITS, PRICE_BITS, is_semidefinite, leaf_bound
 from ddlopt.certificates.gossip.matchings.regions import Regions
@@ -20,6 +19,7 @@ from ddlopt.models.gossip.matchings.evaluate import evaluate_matchings
 from ddlopt.models.gossip.matchings.instance import MatchingPlan, MatchingsInstance
 from ddlopt.models.gossip.network import Network
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
+from ddlopt.solvers import proofs
 
 KINDS = ("given", "levels", "times", "single", "given single")
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import ddlopt
-from ddlopt import proofs
 from ddlopt.certificates.gossip.weights.certificate import SpectralCertificate, bound_of_vectors
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.gossip.network import Network
 from ddlopt.models.gossip.spectral.certificates import best_matrix
 from ddlopt.models.gossip.weights.evaluate import evaluate_weights
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
+from ddlopt.solvers import proofs
 from ddlopt.solvers.gossip.weights.prove import _vectors
 
 GOALS = ("averaging", "chain", "process", "pairwise")

@@ -13,7 +13,7 @@ from scheduling_brute_force import UTILITIES, brute_force, iteration_s, random_i
 from volume import for_each, slow
 
 import ddlopt
-from ddlopt import instances, proofs
+from ddlopt import instances
 from ddlopt.certificates.own import own_certificate
 from ddlopt.certificates.scheduling import PriceCertificate, plans
 from ddlopt.certificates.scheduling.certificate import offer
@@ -30,6 +30,7 @@ from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.models.scheduling.rings.ring_rows import RingRow
+from ddlopt.solvers import proofs
 
 SCALE = 2**30
 KINDS = (

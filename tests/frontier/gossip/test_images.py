@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from ddlopt import proofs
 from ddlopt.certificates.gossip.matchings import MatchingsCertificate
 from ddlopt.certificates.gossip.matchings.regions import Regions
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.models.gossip.network import Network
+from ddlopt.solvers import proofs
 
 ALONE = MatchingsInstance(
     name="alone", network=Network(nodes=2, edges=[(0, 1)]), budget=0.5, activation="single", matchings=((0,),)

@@ -7,6 +7,7 @@ from refusals import one_line
 from step_cases import plans
 
 import ddlopt
+from ddlopt.analysis.advice import findings
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
 from ddlopt.instances.writers import export_plan, import_plan, read_plan
 from ddlopt.models.deployment.step.evaluate import evaluate_step
@@ -78,7 +79,7 @@ def test_somebody_s_flags_are_a_plan(tmp_path, refused):
     assert degrees == (2, 1, 2, 2, 2, 1)
     assert (plan.option, plan.recomputed, plan.sequence_parallel, plan.order) == ("none", 3, True, ORDERS[0])
     assert ddlopt.import_plan(instance, tmp_path / "mine.sh", "megatron") == plan
-    lines = ddlopt.plans.findings(instance, plan, 30)
+    lines = findings(instance, plan, ddlopt.solve(instance, time_limit=30))
     assert lines[0].startswith("time goes to: ")
     assert any("no plan takes less than" in line for line in lines)
     assert any("above that" in line for line in lines)

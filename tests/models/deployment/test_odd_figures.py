@@ -7,7 +7,6 @@ import pytest
 from partition_cases import optimum
 
 import ddlopt
-from ddlopt import proofs
 from ddlopt.certificates.linear import LinearCertificate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
@@ -18,6 +17,7 @@ from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.errors import RangeError, SolutionError
+from ddlopt.solvers import proofs
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model

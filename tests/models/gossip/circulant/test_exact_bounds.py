@@ -13,7 +13,7 @@ from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.gossip import CirculantGraph, CirculantInstance, evaluate
 from ddlopt.models.gossip.circulant import exact_bounds
 from ddlopt.models.gossip.circulant.exact_bounds import _above, exact_circulant_bound
-from ddlopt.proofs import CombinatorialCertificate
+from ddlopt.solvers.proofs import CombinatorialCertificate
 
 
 def largest(nodes, degree):

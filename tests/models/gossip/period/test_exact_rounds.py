@@ -15,7 +15,7 @@ from ddlopt.models.gossip.period.exact_bounds import _proves_designed, exact_per
 from ddlopt.models.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.gossip.period.instance import Rounds
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
-from ddlopt.proofs import CombinatorialCertificate
+from ddlopt.solvers.proofs import CombinatorialCertificate
 
 
 def rounds(matchings=((0, 2), (1,), (3,)), times_s=(1.0, 2.0, 0.5)):

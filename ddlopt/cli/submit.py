@@ -1,16 +1,14 @@
-"""``submit``, which makes a file that is handed in or takes such files into the library, and their check."""
+"""The command ``submit``: makes a file that is handed in, or takes such files into the library."""
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ddlopt import completion
-from ddlopt.arguments import NO_ANSWER, say, tell
-
-if TYPE_CHECKING:
-    from ddlopt.models.contracts import Instance
+from ddlopt.cli.shared import completion
+from ddlopt.cli.shared.arguments import NO_ANSWER, say, tell
+from ddlopt.cli.shared.judged import news_of
 
 _NEEDED = ("method", "author", "licence")
 
@@ -62,7 +60,8 @@ def submit(
 
 
 def _make(name: str, solution: Path | None, certificate: Path | None, out: Path | None, **who: Any) -> None:
-    from ddlopt import instances, submissions
+    from ddlopt import instances
+    from ddlopt.analysis import submissions
     from ddlopt.models.files import writable, write_whole
 
     full = instances.full_name(name)
@@ -71,65 +70,13 @@ def _make(name: str, solution: Path | None, certificate: Path | None, out: Path 
     made = submissions.made(full, solution, certificate, **who)
     write_whole(file, made.text)
     instance = instances.load(full)
-    for line in _says(instance, made):
+    for line in news_of(instance, made):
         say(line)
     say(f"written: {file}")
 
 
-def _says(instance: "Instance", made: Any) -> Iterable[str]:
-    """What a submission claims, and whether that is news."""
-    from fractions import Fraction
-
-    from ddlopt import instances
-    from ddlopt.analysis.tables import objective_text
-    from ddlopt.solvers.contracts import better
-
-    known, unit = instances.record(made.instance), instance.objective_unit
-    if made.objective is not None:
-        value = float(Fraction(made.objective))
-        best = None if known is None or known.found is None else known.found.objective
-        told = f"{made.instance}: objective {objective_text(value, unit, digits=12)}"
-        if best is None:
-            yield f"{told}; none was known"
-        else:
-            news = "better than" if better(value, best, instance.sense) else "not better than"
-            yield f"{told}, {news} the best known {objective_text(best, unit, digits=12)}"
-    if made.bound is not None:
-        value = float(Fraction(made.bound))
-        yield f"{made.instance}: bound {objective_text(value, unit, digits=12)}, proven by the certificate"
-
-
-def print_judged(name: str, solution: Path | None, as_json: bool) -> bool:
-    """Check a submission and print what it says, if NAME alone or SOLUTION is one; whether it is.
-
-    Exit code 1 where something in it does not hold.
-    """
-    from ddlopt import instances, submissions
-    from ddlopt.analysis.tables import json_text
-
-    file = Path(name) if solution is None else solution
-    if not submissions.is_one(file):
-        return False
-    made = submissions.read(file)
-    instance = instances.load(instances.full_name(made.instance) if solution is None else name)
-    judged = submissions.judge(made, instance)
-    if as_json:
-        data = made.model_dump(mode="json", exclude={"solution", "certificate"}, exclude_none=True)
-        print(json_text(data | {"holds": not judged.faults, "faults": list(judged.faults), "kind": judged.kind}))
-    elif not judged.faults:
-        say(f"{made.instance}: the submission holds, in exact arithmetic")
-        say(f"by: {made.method}, {made.author}, {made.date}, {made.licence}")
-        for line in _says(instance, made):
-            say(line)
-    if judged.faults:
-        for fault in judged.faults if not as_json else ():
-            say(f"{made.instance}: {fault}")
-        raise typer.Exit(NO_ANSWER)
-    return True
-
-
 def _take(files: Iterable[Path]) -> None:
-    from ddlopt import submissions
+    from ddlopt.analysis import submissions
 
     read = [submissions.read(file) for file in files]  # all of them, before the first one is taken
     if not _told(news for each in read for news in submissions.take(each)):

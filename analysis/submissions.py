@@ -21,20 +21,19 @@ from typing import Any, Final, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ddlopt import instances
+from ddlopt.analysis.certify import check_certificate
 from ddlopt.analysis.records import News, offer
-from ddlopt.api import answer
-from ddlopt.certifying import check_certificate
 from ddlopt.instances.index import PROVEN
 from ddlopt.instances.library import certificates
 from ddlopt.instances.library.records import Run
-from ddlopt.models.catalogue import family, problem_of
+from ddlopt.models.catalogue import family, problem_of, solution_of
 from ddlopt.models.contracts import Evaluation, Instance, Part, Solution
 from ddlopt.models.errors import OptionError, RefutedError, SolutionError
 from ddlopt.models.files import write_whole
 from ddlopt.models.reading import UnreadableError, is_fraction, parsed, read_text
 from ddlopt.models.refusals import one_line
-from ddlopt.proofs import Proven
 from ddlopt.solvers.contracts import relative_gap
+from ddlopt.solvers.proofs import Proven
 
 FORMAT: Final = "ddlopt submission"
 LICENCES = ("Apache-2.0", "CC0-1.0", "CC-BY-4.0", "MIT", "BSD-3-Clause")
@@ -174,7 +173,7 @@ def made(
     fields |= {"method": method, "author": author, "licence": licence}
     fields["date"] = datetime.datetime.now(datetime.UTC).date()
     if solution is not None:
-        found = answer(instance, solution)
+        found = solution_of(instance, solution)
         judged = family(instance.family).evaluate(instance, found, exact=True)
         if not judged.feasible:
             told = "; ".join(map(str, judged.violations[:3]))

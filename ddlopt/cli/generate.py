@@ -1,0 +1,71 @@
+"""The command ``generate``; with a family or a kind its help lists kinds or options."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from ddlopt.cli.shared import completion
+from ddlopt.cli.shared.arguments import ClusterFile, Out, Seed, Settings, emit, options_of
+from ddlopt.cli.shared.formats import written
+
+
+class KindsCommand(TyperCommand):
+    """A command whose help ends with the options of the kind that is asked for, or with the kinds of the family."""
+
+    _words: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what is asked for: help comes before anything is read."""
+        self._words = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        self.epilog = "\n\n".join(_kinds(*_family_and_kind(self._words)))
+        super().format_help(ctx, formatter)
+
+
+def _family_and_kind(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """The family and the kind among words of a command line."""
+    from ddlopt.models.catalogue import FAMILY_NAMES
+
+    joined = [part for word in words for part in word.split("=", 1)]
+    kind = next((value for word, value in pairwise(joined) if word == "--kind"), None)
+    return next((word for word in joined if word in FAMILY_NAMES), None), kind
+
+
+def _kinds(family: str | None, kind: str | None) -> list[str]:
+    from ddlopt.instances.generators import kinds
+    from ddlopt.instances.generators.told import told
+
+    if family is None:
+        return ["ddlopt generate FAMILY --help lists the kinds of a family."]
+    if kind not in kinds(family):
+        return [f"Kinds: {', '.join(kinds(family))}.", f"ddlopt generate {family} --kind K --help tells their options."]
+    lines = [f"What --set takes for {kind}:"]
+    for option in told(family, kind):
+        default = "" if option.default is None else f"={written(option.default)}"
+        lines.append(f"{option.name}{default}: {option.meaning}".rstrip(": "))
+    return [*lines, "and any field of the instance that is not generated (ddlopt schema)."]
+
+
+def generate(
+    family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
+    kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …; with --help its options.")],
+    servers: Annotated[int | None, typer.Option(metavar="N", help="Servers.")] = None,
+    degree: Annotated[int | None, typer.Option(metavar="D", help="Interfaces of each server.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="J", help="Jobs.")] = None,
+    slots: Annotated[int | None, typer.Option(metavar="T", help="Slots of time.")] = None,
+    seed: Seed = 0,
+    cluster: ClusterFile = None,
+    settings: Settings = None,
+    out: Out = None,
+) -> None:
+    """Generate an instance from a seed; which sizes are needed depends on the family."""
+    import ddlopt
+
+    sizes = {"servers": servers, "degree": degree, "jobs": jobs, "slots": slots, "cluster": cluster}
+    emit(ddlopt.generate(family, kind, **options_of(settings, seed=seed, **sizes)).to_json(), out)
