@@ -13,6 +13,7 @@ from volume import for_each, slow, spread
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import AllReduceGroup, Ring, TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.assembly import assemble
+from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.bounds import (
     abelian_ball,
     abelian_level_sizes,
@@ -183,6 +184,37 @@ def test_cells_see_that_links_out_of_a_block_leave_pairs_without_one():
     # the servers one link for 10 bytes: 12 z >= 82 + 3 * 5 + 3 (10 - z).
     assert bounds["moore"] == pytest.approx((10 + 9 + 1.5 + 3) / 3)
     assert bounds["cells"] == pytest.approx(127 / 15, rel=1e-9)
+
+
+def test_cells_know_what_is_under_way_after_each_number_of_hops():
+    traffic = np.full((5, 5), 2) + 2 * np.kron(np.diag([1, 1, 0]), np.ones((2, 2), int))[:5, :5]
+    np.fill_diagonal(traffic, 0)
+    instance = job(traffic, 1, (((0, 1), 1.0), ((2, 3), 1.0)))
+    # Four hops of rings; 48 bytes leave, and after two and three hops 20 and 10 are under way. After one hop these are
+    # 6 of the server alone, and 14 of each pair: one of its links leads out, and carries 2 bytes where 4 are inside.
+    assert congestion_bounds(instance)["moore"] == pytest.approx((4 + 48 + 30 + 20 + 10) / 5)
+    assert congestion_bounds(instance)["cells"] == pytest.approx((4 + 48 + 2 * 14 + 6 + 20 + 10) / 5, rel=1e-9)
+    assert congestion_bounds(instance)["cells"] <= brute_force(instance)
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ([(0, 1), (1, 2)], [[(0, 1)], [(1, 2)], [(0, 1, 2)]]),
+        ([(0, 1), (2, 3)], [[(0, 1), (2, 3)]]),
+        ([(0, 1), (0, 1, 2), (3, 4)], [[(0, 1), (3, 4)], [(0, 1, 2)], [(0, 1, 2), (3, 4)]]),
+        ([(0, 1, 2, 3, 4)], []),
+    ],
+)
+def test_blocks_are_what_disjoint_groups_of_a_size_make_and_what_groups_connect(groups, found):
+    instance = job(np.zeros((5, 5)), 2, tuple((members, 1.0) for members in groups))
+    blocks = {
+        frozenset(tuple(np.flatnonzero(labels == each).tolist()) for each in set(labels))
+        for labels in partitions(instance)
+    }
+    assert {frozenset(each for each in partition if len(each) > 1) for partition in blocks} == set(
+        map(frozenset, found)
+    )
 
 
 def test_direct_bound_is_exact_without_forwarding():

@@ -10,6 +10,7 @@ from ddlopt.models.aggregation.tree import exact_congestion, exact_utilization
 from ddlopt.models.aggregation.tree.bounds import tree_bound
 from ddlopt.models.aggregation.tree.exact_bounds import closed_bounds, exact_tree_bound
 from ddlopt.models.aggregation.tree.exact_congestion import TreeStates
+from ddlopt.models.aggregation.tree.instance import TreeInstance, TreeJob
 
 CLOSE = 1e-5
 SHAPES = (None, "path", "star", "caterpillar", "complete")
@@ -46,6 +47,29 @@ def test_the_closed_bound_is_that_in_floating_point(seed):
     tree = random_tree(seed, nodes=30, jobs=1 + seed % 3)
     assert float(closed_bounds(tree)[0]) == pytest.approx(tree_bound(tree), rel=1e-9)
     assert exact_tree_bound(tree) >= closed_bounds(tree)[0]
+
+
+@pytest.mark.parametrize(
+    ("budget", "budgets", "seconds"),
+    [
+        (None, (2, 0), 3 * 0.58 - (0.18 + 0.16)),
+        (None, (2, 1), 3 * 0.58 - (0.18 + 0.16) - 0.36),
+        (2, (2, 1), 3 * 0.58 - (0.36 + 0.18)),
+        (3, (None, None), 3 * 0.58 - (0.36 + 0.32 + 0.24)),
+        (None, (None, None), 3 * (0.01 + 0.02 + 0.03 + 0.04 + 0.05)),
+    ],
+)
+def test_budgets_go_to_the_switches_that_save_most(budget, budgets, seconds):
+    """A message of size 1 saves 12 · 0.01 s at the root, then 0.06, 0.16 and 0.18, and nothing where it is alone."""
+    jobs = [
+        TreeJob(name=f"job-{size}", loads=(0, 3, 5, 1, 4), message_size=size, budget=most)
+        for size, most in zip((1.0, 2.0), budgets, strict=True)
+    ]
+    tree = TreeInstance(
+        name="star", source="by hand", goal="utilization", parents=(None, 0, 0, 0, 0), jobs=jobs, budget=budget,
+        seconds_per_message=(0.01, 0.02, 0.03, 0.04, 0.05),
+    )  # fmt: skip
+    assert tree_bound(tree) == pytest.approx(seconds, rel=1e-8)
 
 
 @pytest.mark.parametrize(
