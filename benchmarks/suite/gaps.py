@@ -12,7 +12,7 @@ bound. Without a store the default suite is run first, for an hour or two.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -174,9 +174,9 @@ def table(family: str, rows: Sequence[Mapping[str, str]]) -> str:
     return markdown([*given[:last], *methods], rows)
 
 
-def markdown(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
-    """Columns of rows, dashes where a row has none."""
-    lines = [columns, ["---"] + ["---:"] * (len(columns) - 1)]
+def markdown(columns: Sequence[str], rows: Sequence[Mapping[str, str]], texts: Collection[str] = ()) -> str:
+    """Columns of rows, dashes where a row has none; the first one and those of texts begin at the left."""
+    lines = [columns, ["---" if column in (columns[0], *texts) else "---:" for column in columns]]
     lines += [[row.get(column, tables.NONE) for column in columns] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

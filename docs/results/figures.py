@@ -9,6 +9,7 @@ import functools
 import json
 import re
 import statistics
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import relative_gap
 
 DOCS = Path(__file__).resolve().parents[1]
+OPEN = DOCS / "results" / "open.toml"
 ONCE_OPEN = DOCS / "results" / "open_2026-11-22.json"
 """The gaps of the 99 instances of 437 that were not proven on that day."""
 _UNITS = {"%": 1e-2, "ms": 1e-3, "µs": 1e-6}
@@ -65,14 +67,15 @@ def unproven(*patterns: str) -> list[str]:
 
 
 def open_instances(*patterns: str) -> str:
-    """A table of them, with what is known and who found it."""
+    """A table of them: what is known, who found it, and why it is open, which ``open.toml`` says."""
+    reasons = open_reasons()
     rows = []
     for name in unproven(*patterns):
         record, instance = instances.record(name), quoted.instance_of(name)
         found, limit = record.found, record.bound
         rows.append(
             {
-                "instance": f"`{name.partition('/')[2]}`",
+                "instance": f"`{name}`",
                 "best known": tables.objective_text(found and found.objective, instance.objective_unit),
                 "bound": tables.objective_text(
                     limit and limit.value, instance.objective_unit, like=found and found.objective
@@ -80,9 +83,18 @@ def open_instances(*patterns: str) -> str:
                 "gap": tables.gap_text(gap(name)),
                 "found by": found.method if found else tables.NONE,
                 "bound by": limit.method if limit else tables.NONE,
+                "why it is open": reasons.get(name) or _there(None, f"docs/results/open.toml has no line for {name}"),
             }
         )
-    return tables_of_gaps.markdown(list(rows[0]), rows).rstrip() if rows else "All are proven."
+    if not rows:
+        return "All are proven."
+    return tables_of_gaps.markdown(list(rows[0]), rows, texts=["why it is open"]).rstrip()
+
+
+def open_reasons() -> dict[str, str]:
+    """Why an instance is open, by name."""
+    data = tomllib.loads(OPEN.read_text(encoding="utf-8"))
+    return {f"{family}/{name}": reason for family, lines in data.items() for name, reason in lines.items()}
 
 
 def once_open(*patterns: str) -> str:
