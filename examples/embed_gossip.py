@@ -10,9 +10,9 @@ rows of the second stay out: servers that gossip cannot tell apart may differ in
 import pyomo.environ as pyo
 
 import ddlopt
+from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.gossip import CirculantInstance, evaluate
 from ddlopt.models.gossip.circulant.formulations.circulant_generators import CirculantGenerators
-from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 

@@ -8,15 +8,15 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from benchmarks.harness import Benchmark, Option, timed
+from ddlopt.frontier.topology.circulant_enumeration import CirculantEnumeration, route
+from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology.permutations import totient_perms
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.topology.circulant_enumeration import CirculantEnumeration, route
 
 SIZES = ((8, 2), (12, 2), (12, 3), (12, 4), (16, 2), (16, 3), (16, 4))
 LARGE = ((24, 4), (32, 4), (64, 4), (128, 3), (128, 4))

@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 import ddlopt
 from benchmarks.harness import Benchmark, Option, Skipped, data, shown
 from benchmarks.topology.miplib import solve_file
+from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
-from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model

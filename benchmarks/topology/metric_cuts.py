@@ -11,12 +11,12 @@ import pyomo.environ as pyo
 
 import ddlopt
 from benchmarks.harness import Benchmark, Option, timed
+from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.frontier.topology.metric.metric_cuts import MetricCuts
 from ddlopt.frontier.topology.metric.separation import MetricSeparation
 from ddlopt.instances import library
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion, unit_bytes
-from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, build_model

@@ -37,8 +37,8 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
 
 
 def _circulant(solver: str) -> Method:
-    from ddlopt.models.topology.formulations.circulant import CirculantDesign
-    from ddlopt.solvers.topology.circulant import Circulant
+    from ddlopt.frontier.topology.circulant import Circulant
+    from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 
     return Circulant("circulant", FAMILY, CirculantDesign(), backend(solver))
 

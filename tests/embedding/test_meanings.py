@@ -17,6 +17,7 @@ from volume import for_each, seeds
 
 import ddlopt
 import ddlopt.models
+from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, unit_s
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
@@ -28,7 +29,6 @@ from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.units import objective_unit
-from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes

@@ -16,6 +16,7 @@ from topology_cases import all_to_all
 from volume import slow
 
 import ddlopt
+from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
@@ -29,7 +30,6 @@ from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.models.scheduling.formulations.one_piece.plans import plans
 from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends.highs import Highs

@@ -16,6 +16,7 @@ import ddlopt
 import ddlopt.instances
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
+from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
@@ -35,7 +36,6 @@ from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
-from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact

@@ -145,7 +145,7 @@ CASES = {
 NARROWER = {
     "CirculantDesign": "circulant designs only",
     "FixedLinks": "the links are given",
-    "LinksInBlock": "designs of a given load only, see tests/models/topology/test_links_in_block.py",
+    "LinksInBlock": "designs of a given load only, see tests/frontier/topology/test_links_in_block.py",
     "LinksOut": "designs of a given load only, see tests/frontier/codesign/test_refute.py",
     "StrategiesOnLinks": "the links are given",
     "StrategiesOnRoutes": "the routes are given",

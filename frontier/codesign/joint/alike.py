@@ -12,6 +12,11 @@ import pyomo.environ as pyo
 
 from ddlopt.frontier.codesign.joint.candidate import served_by
 from ddlopt.frontier.codesign.joint.master import Choices
+from ddlopt.frontier.topology.symmetric_rings.quotient import Quotient
+from ddlopt.frontier.topology.symmetric_rings.search import FINAL, GeneratorSearch, Ports, best_of
+from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints, products_of_cycles, seen_under, subgroup_of
+from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import why_not, written
+from ddlopt.frontier.topology.symmetric_rings.ways import CayleyGraph
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import template_of
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
@@ -29,11 +34,6 @@ from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
-from ddlopt.solvers.topology.symmetric_rings.quotient import Quotient
-from ddlopt.solvers.topology.symmetric_rings.search import FINAL, GeneratorSearch, Ports, best_of
-from ddlopt.solvers.topology.symmetric_rings.sight import Floats, Ints, products_of_cycles, seen_under, subgroup_of
-from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import why_not, written
-from ddlopt.solvers.topology.symmetric_rings.ways import CayleyGraph
 
 LEAST_SERVERS = 9
 """Up to 8 servers other searches are as good."""
@@ -160,7 +160,7 @@ def _groups_of_sets(instance: CodesignInstance) -> list[list[tuple[int, ...]]]:
 
 @dataclass
 class AlikeProgram:
-    """The program for some generators: a :class:`~ddlopt.solvers.topology.symmetric_rings.search.Program`."""
+    """The program for some generators: a :class:`~ddlopt.frontier.topology.symmetric_rings.search.Program`."""
 
     plans: AlikePlans
     generators: Ints

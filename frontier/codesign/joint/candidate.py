@@ -8,6 +8,7 @@ import numpy as np
 
 from ddlopt.frontier.codesign.joint.master import Choices
 from ddlopt.frontier.codesign.joint.topology import Answer, first_answer, next_kind
+from ddlopt.frontier.topology.relays.bound import relay_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
@@ -17,7 +18,6 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.relays.bound import relay_bound
 
 _DIGITS = 9
 """Candidates whose bytes and compute time agree in so many digits are the same."""

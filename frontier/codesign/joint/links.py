@@ -12,6 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ddlopt.frontier.codesign.joint.arrange import Cycle, RingStart, arranged, column_lengths, rings_on
+from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import symmetric
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import congestion_bounds, level_sizes
@@ -21,7 +22,6 @@ from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balanc
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart, random_start, spanning_groups
-from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric
 
 QUICK = Effort(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
 FINE = Effort(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
@@ -86,7 +86,7 @@ def constructed(
     orders drawn at random, which makes distances short, and balanced (:func:`.balance`).
 
     Before that come links that look the same from every server, where the job does
-    (:class:`~ddlopt.solvers.topology.symmetric_rings.symmetric_rings.SymmetricRings`): for jobs that only all-reduce
+    (:class:`~ddlopt.frontier.topology.symmetric_rings.symmetric_rings.SymmetricRings`): for jobs that only all-reduce
     they often attain the bound.
 
     Returns

@@ -10,6 +10,7 @@ import numpy as np
 from ddlopt.frontier.codesign.classes import SentAlike, classes_below
 from ddlopt.frontier.codesign.joint.refute_open import bound_by_open_parts, infeasible
 from ddlopt.frontier.codesign.one_block import blocks_of
+from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_sending
@@ -18,7 +19,6 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
 from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
@@ -50,7 +50,7 @@ def bound_by_classes(
     Those that may take less (:func:`.classes_below`) have a topology problem each, and a combinatorial bound for it.
     The one of least bound comes first: if no design has the load with which it takes ``target_s``, it is none of
     interest; otherwise, or if the time is up, its bound is that for all. What is asked are links in a block of servers
-    (:class:`~ddlopt.models.topology.formulations.links_in_block.LinksInBlock`), and up to 16 servers those out of a
+    (:class:`~ddlopt.frontier.topology.formulations.links_in_block.LinksInBlock`), and up to 16 servers those out of a
     block, and of all (:class:`~ddlopt.frontier.topology.formulations.links_out.LinksOut`).
     """
     classes = classes_below(instance, target_s, _MOST_CLASSES)

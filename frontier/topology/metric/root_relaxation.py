@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
+from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.tolerances import SOLVER_TOL, ZERO_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion, unit_bytes
-from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.models.topology.metric_cuts import LinkCut
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model

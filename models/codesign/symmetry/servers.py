@@ -110,7 +110,7 @@ def translation_groups(job: TopologyInstance) -> tuple[Collapse, ...]:
 
     Server x is the element x of the group; products of cyclic groups in any order of their factors count, as that is
     another numbering. Cayley graphs of these groups are the designs that look the same from every server: circulants,
-    tori, hypercubes (:class:`~ddlopt.models.topology.formulations.circulant.CirculantDesign`).
+    tori, hypercubes (:class:`~ddlopt.frontier.topology.formulations.circulant.CirculantDesign`).
     """
     orders = dict.fromkeys(
         factors

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.topology.lifts.lifts import KERNELS as LIFT_KERNELS
+from ddlopt.frontier.topology.lifts.lifts import lift_starts
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
@@ -16,8 +18,6 @@ from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balanc
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.expander import Expander
 from ddlopt.solvers.topology.link_exchange.annealing import anneal_congestion, anneal_volume
-from ddlopt.solvers.topology.link_exchange.lifts import KERNELS as LIFT_KERNELS
-from ddlopt.solvers.topology.link_exchange.lifts import lift_starts
 from ddlopt.solvers.topology.link_exchange.moves import hop_volume
 from ddlopt.solvers.topology.link_exchange.starts import (
     LinkStart,
@@ -57,7 +57,7 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
     1. *Symmetry*: for jobs with all-reduces that look the same from every server the design of
-       :class:`~ddlopt.solvers.topology.symmetric_rings.symmetric_rings.SymmetricRings`, which often meets the bound.
+       :class:`~ddlopt.frontier.topology.symmetric_rings.symmetric_rings.SymmetricRings`, which often meets the bound.
     2. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
        others, circulants, a generalised Kautz graph, TopologyFinder's designs, the design given and, in dense traffic
        over one-way links, links with a group of symmetries (:func:`.lift_starts`).
@@ -181,7 +181,7 @@ class _Search:
     def _begin_alike(self, seed: int) -> None:
         """Keep a design that looks the same from every server, where the job does."""
         # SymPy takes a third of a second to be imported.
-        from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import symmetric
+        from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import symmetric
 
         found, _ = symmetric(self.instance, seed, Asked(self._opening()), max(1, round(_ALIKE_TRIALS * self.effort)))
         if found is not None:

@@ -10,13 +10,13 @@ from scipy.sparse import csr_array
 from volume import slow
 
 import ddlopt
+from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.frontier.topology.metric.metric_cuts import MetricCuts
 from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation, safe_bound
 from ddlopt.frontier.topology.metric.separation import MetricSeparation
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
-from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

@@ -10,13 +10,13 @@ from brute_force import brute_force, link_choices
 from topology_cases import DANOINT, all_to_all, job
 from volume import for_each, slow, some, spread
 
+from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
-from ddlopt.models.topology.formulations.min_volume import MinVolume
 from ddlopt.models.topology.symmetry.server_symmetry import interchangeable, renumbering
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status

@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.topology.relays.cells import Cell
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.models.topology.block_bound import Labels
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.cells import Cell
 
 _MOST_SERVERS = 8
 """Of a block: of nine there are too many digraphs."""

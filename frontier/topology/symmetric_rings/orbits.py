@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from sympy import divisors
 
+from ddlopt.frontier.topology.symmetric_rings.sight import Ints, Sight
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
-from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight
 
 
 class Wanted(NamedTuple):

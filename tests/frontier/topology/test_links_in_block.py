@@ -6,10 +6,10 @@ from volume import for_each, slow
 
 import ddlopt
 from ddlopt import instances
+from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
+from ddlopt.frontier.topology.relays.bound import bytes_once
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
-from ddlopt.models.topology.relays.bound import bytes_once
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model

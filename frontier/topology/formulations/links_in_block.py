@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.topology.relays.block import Block, block_of
+from ddlopt.frontier.topology.relays.bound import bytes_once
 from ddlopt.models.topology.formulations.rows.link_choice import most_link_directions
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.block import Block, block_of
-from ddlopt.models.topology.relays.bound import bytes_once
 from ddlopt.models.topology.solution import TopologyDesign
 
 _OUT, _INTO = range(2)
@@ -26,7 +26,7 @@ class LinksInBlock:
     Let z be that load, C the directions of links, and :math:`H_1` the bytes of all rings and all traffic, each hop or
     pair over one link. In the block, let :math:`m_{uv}` be the links from u to v, :math:`x_u, y_u` those that leave it
     from u and enter at u, and :math:`x'_u, y'_u` the ones of these that do not lead to members of groups of u's cell,
-    or come from them (:mod:`ddlopt.models.topology.relays.bound` has cells). With :math:`h^k_{uv}` the part of group
+    or come from them (:mod:`ddlopt.frontier.topology.relays.bound` has cells). With :math:`h^k_{uv}` the part of group
     k's rings in which v follows u over a link, :math:`\bar h` over more, :math:`e^k_u, \bar e` in which u is followed
     by a server outside, :math:`f^k_u, \bar f` follows one, and :math:`t_{uwv}` the part of what u sends to v that w
     relays (u: nobody; o: a server outside; :math:`\bar t`: more than one server),
@@ -59,7 +59,7 @@ class LinksInBlock:
     Second links between two servers are links as others, and take the place of one to somebody else. There are a
     hundred whole numbers. Where rings in the block fill links it takes seconds at most, and mostly no branch; where
     the question is for which pairs there is a server in between, it takes minutes, and
-    :func:`~ddlopt.models.topology.relays.bound.relay_bound` is better.
+    :func:`~ddlopt.frontier.topology.relays.bound.relay_bound` is better.
 
     Parameters
     ----------

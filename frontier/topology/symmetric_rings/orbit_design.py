@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from ddlopt.frontier.topology.symmetric_rings.orbit_program import Column, OrbitProgram
+from ddlopt.frontier.topology.symmetric_rings.sight import Ints
 from ddlopt.models.topology import Path, TopologyInstance
 from ddlopt.solvers.topology.balance.balance import Balance, Job
 from ddlopt.solvers.topology.balance.path_kernels import Floats, capacities
-from ddlopt.solvers.topology.symmetric_rings.orbit_program import Column, OrbitProgram
-from ddlopt.solvers.topology.symmetric_rings.sight import Ints
 
 UsedRing = tuple[int, tuple[int, ...], float, tuple[Path, ...]]
 """Group, members in ring order, share, and a path for each hop, as of :class:`.Balance`."""

@@ -5,9 +5,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from ddlopt.frontier.topology.symmetric_rings.sight import Ints
 from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.symmetric_rings.sight import Ints
 
 # Rounds of columns and kicks of each ring: of a trial, and of the best generators.
 _TRIAL, FINAL = (8, 5), (60, 50)

@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits
+from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints
 from ddlopt.models.topology import Path
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
-from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits
-from ddlopt.solvers.topology.symmetric_rings.sight import Floats, Ints
 
 _IDLE = 1e-9
 """Length of a kind whose links are not full, in parts of the longest: nothing wanders over them for nothing."""

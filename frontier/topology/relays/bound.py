@@ -35,12 +35,12 @@ from itertools import permutations, product
 
 import numpy as np
 
+from ddlopt.frontier.topology.relays.block import Block, block_of
+from ddlopt.frontier.topology.relays.cells import Ports, least_cost, ports_of
+from ddlopt.frontier.topology.relays.digraphs import Arc, DigraphSearch, Wanted
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
 from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.block import Block, block_of
-from ddlopt.models.topology.relays.cells import Ports, least_cost, ports_of
-from ddlopt.models.topology.relays.digraphs import Arc, DigraphSearch, Wanted
 
 _FEW = 4
 """Members up to which each order of a ring is a case of its own, so that its links are there from the beginning."""

@@ -5,10 +5,10 @@ from itertools import cycle
 
 import numpy as np
 
+from ddlopt.frontier.topology.symmetric_rings.orbit_program import OrbitProgram
+from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits
+from ddlopt.frontier.topology.symmetric_rings.sight import Ints
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.symmetric_rings.orbit_program import OrbitProgram
-from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits
-from ddlopt.solvers.topology.symmetric_rings.sight import Ints
 
 Choice = tuple[tuple[int, int], ...]
 """Orbit and element of every link."""

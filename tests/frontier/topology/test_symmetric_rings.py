@@ -3,6 +3,13 @@
 import numpy as np
 import pytest
 
+from ddlopt.frontier.topology.symmetric_rings.orbit_design import balance_of
+from ddlopt.frontier.topology.symmetric_rings.orbit_search import OrbitSearch
+from ddlopt.frontier.topology.symmetric_rings.orbits import all_orbits
+from ddlopt.frontier.topology.symmetric_rings.quotient import Quotient
+from ddlopt.frontier.topology.symmetric_rings.sight import sights
+from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import SymmetricRings, symmetric, why_not
+from ddlopt.frontier.topology.symmetric_rings.ways import CayleyGraph
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.models.topology.bounds import congestion_bounds, lower_bound
@@ -10,13 +17,6 @@ from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
-from ddlopt.solvers.topology.symmetric_rings.orbit_design import balance_of
-from ddlopt.solvers.topology.symmetric_rings.orbit_search import OrbitSearch
-from ddlopt.solvers.topology.symmetric_rings.orbits import all_orbits
-from ddlopt.solvers.topology.symmetric_rings.quotient import Quotient
-from ddlopt.solvers.topology.symmetric_rings.sight import sights
-from ddlopt.solvers.topology.symmetric_rings.symmetric_rings import SymmetricRings, symmetric, why_not
-from ddlopt.solvers.topology.symmetric_rings.ways import CayleyGraph
 
 
 def _job(servers, degree, families, traffic=None, **options):

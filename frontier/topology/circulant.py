@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ddlopt.frontier.topology.circulant_enumeration import CirculantEnumeration
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.topology.circulant_enumeration import CirculantEnumeration
 
 
 @dataclass(frozen=True)

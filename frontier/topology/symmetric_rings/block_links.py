@@ -1,10 +1,10 @@
 """Links that are the same in every block of servers: digraphs of a block, and links from place to place between blocks.
 
-A job of blocks that look alike (:mod:`ddlopt.models.topology.relays.bound`) may have as many kinds of links as servers
+A job of blocks that look alike (:mod:`ddlopt.frontier.topology.relays.bound`) may have as many kinds of links as servers
 in a block have ports. Local search over so many kinds is lost; but a block has few digraphs in which nearly all pairs
 are within two links and which have the rings of its groups. Those that the bound could not exclude are drawn at random,
 after some that a program has found for the least detours
-(:class:`~ddlopt.models.topology.formulations.links_in_block.LinksInBlock`), which knows second links. Every
+(:class:`~ddlopt.frontier.topology.formulations.links_in_block.LinksInBlock`), which knows second links. Every
 server then has links to its own place in the next block, for the groups that it has alone of its block; links that are
 left lead one block back, to a server of its cell if it can be: a link there and one back to another place
 relay for a pair of the block that has no link.
@@ -16,22 +16,22 @@ from itertools import chain, islice
 
 import numpy as np
 
+from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
+from ddlopt.frontier.topology.relays.block import Block, block_of
+from ddlopt.frontier.topology.relays.bound import bytes_once, choices_of_ports, digraphs_for
+from ddlopt.frontier.topology.relays.cells import Ports
+from ddlopt.frontier.topology.relays.digraphs import DigraphSearch, Wanted
+from ddlopt.frontier.topology.symmetric_rings.orbit_program import OrbitProgram
+from ddlopt.frontier.topology.symmetric_rings.orbit_search import FINAL, TRIAL
+from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits, all_orbits
+from ddlopt.frontier.topology.symmetric_rings.sight import Ints, Sight
 from ddlopt.models.tolerances import BOUND_MARGIN, WHOLE_TOL
 from ddlopt.models.topology.block_bound import Labels, partitions
-from ddlopt.models.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.relays.block import Block, block_of
-from ddlopt.models.topology.relays.bound import bytes_once, choices_of_ports, digraphs_for
-from ddlopt.models.topology.relays.cells import Ports
-from ddlopt.models.topology.relays.digraphs import DigraphSearch, Wanted
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.topology.symmetric_rings.orbit_program import OrbitProgram
-from ddlopt.solvers.topology.symmetric_rings.orbit_search import FINAL, TRIAL
-from ddlopt.solvers.topology.symmetric_rings.orbits import Orbits, all_orbits
-from ddlopt.solvers.topology.symmetric_rings.sight import Ints, Sight
 
 _STEPS = 3_000
 """Of one search for a digraph; without one, another case is drawn."""

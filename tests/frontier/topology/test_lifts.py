@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from volume import for_each, slow
 
+from ddlopt.frontier.topology.lifts.lift_kernels import anneal_lift, close_columns
+from ddlopt.frontier.topology.lifts.lifts import groups, lift_heads, lift_starts, permutations_of
+from ddlopt.frontier.topology.lifts.placing import line_heads, placed
 from ddlopt.instances import load
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
-from ddlopt.solvers.topology.link_exchange.lift_kernels import anneal_lift, close_columns
-from ddlopt.solvers.topology.link_exchange.lifts import groups, lift_heads, lift_starts, permutations_of
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 from ddlopt.solvers.topology.link_exchange.moves import follow
-from ddlopt.solvers.topology.link_exchange.placing import line_heads, placed
 
 
 def make_instance(n, d, reduced=True, **options):

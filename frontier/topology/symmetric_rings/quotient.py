@@ -12,9 +12,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array
 
+from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints, Sight
+from ddlopt.frontier.topology.symmetric_rings.ways import CayleyGraph
 from ddlopt.models.topology import Path
-from ddlopt.solvers.topology.symmetric_rings.sight import Floats, Ints, Sight
-from ddlopt.solvers.topology.symmetric_rings.ways import CayleyGraph
 
 _GAIN = 1e-9
 """Relative gain of the program below which a round of columns is idle."""

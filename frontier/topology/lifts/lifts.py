@@ -9,15 +9,15 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from ddlopt.frontier.topology.lifts.lift_kernels import anneal_lift, close_columns
+from ddlopt.frontier.topology.lifts.placing import line_heads, placed
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.solvers.topology.balance.path_kernels import Ints
-from ddlopt.solvers.topology.link_exchange.lift_kernels import anneal_lift, close_columns
 from ddlopt.solvers.topology.link_exchange.moves import follow
-from ddlopt.solvers.topology.link_exchange.placing import line_heads, placed
 from ddlopt.solvers.topology.link_exchange.starts import COOL, LinkStart, cycles_of, spanning_groups
 
-KERNELS = "ddlopt.solvers.topology.link_exchange.lift_kernels"
+KERNELS = "ddlopt.frontier.topology.lifts.lift_kernels"
 _ORBITS = 8
 """More leave so many choices that annealing them is no better than annealing all links."""
 _SERVERS = 512
