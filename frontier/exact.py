@@ -1,10 +1,10 @@
-"""Links of the ``exact`` chain: the entry point ``ddlopt.exact``.
+"""Links of the ``exact`` chain and steps of searches: the entry point ``ddlopt.exact``.
 
-What is behind a link is loaded when an instance of its problem is answered.
+What is behind one is loaded when an instance of its problem is answered.
 """
 
 from ddlopt.models.problem import later
-from ddlopt.solvers.chain import Link
+from ddlopt.solvers.chain import Link, Step
 
 _KERNELS = {
     "topology": (
@@ -24,7 +24,21 @@ _HOMES = {
     "gossip/matchings": "gossip.matchings",
 }
 """Problems, and the rooms whose ``methods`` have their links."""
-LINKS = tuple(
+_EXCHANGE = "topology/link-exchange"
+_TOPOLOGY = "ddlopt.frontier.topology"
+_SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOGY}.lifts.lifts"
+_STEPS = (
+    Step(_EXCHANGE, "designs", later(f"{_SYMMETRIC}:symmetric")),
+    Step(
+        _EXCHANGE,
+        "links",
+        later(f"{_LIFTS}:lift_starts"),
+        (f"{_TOPOLOGY}.lifts.lift_kernels",),
+        later(f"{_LIFTS}:are_worth_it"),
+    ),
+)
+_LINKS = (
     Link(path, later(f"ddlopt.frontier.{home}.methods:link"), kernels=_KERNELS.get(path, ()))
     for path, home in _HOMES.items()
 )
+LINKS = (*_LINKS, *_STEPS)

@@ -1,7 +1,8 @@
 """The chain behind ``exact``: a problem's own method, and before it the links that packages announce.
 
 A package announces links under the entry point ``ddlopt.exact``, each for one problem. They are asked in the order of
-their priority: a link answers by itself, or it goes first and hands what it has found on to the rest.
+their priority: a link answers by itself, or it goes first and hands what it has found on to the rest. Steps, which a
+search of ours takes beside its own, are announced there, too.
 """
 
 import sys
@@ -48,6 +49,34 @@ class Link:
     kernels: tuple[str, ...] = ()
 
 
+def _always(_: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a search of ours does beside its own steps of a kind.
+
+    Parameters
+    ----------
+    method : str
+        The search, ``"topology/link-exchange"``.
+    kind : str
+        Which of its steps: the search says with what these are called, and what they give.
+    make : callable
+    kernels : tuple of str
+        Modules of ours with kernels that it calls, which are compiled before the search's clock.
+    covers : callable
+        Whether it does anything for an instance; the search asks where it costs nothing.
+    """
+
+    method: str
+    kind: str
+    make: Callable[..., Any]
+    kernels: tuple[str, ...] = ()
+    covers: Callable[[Any], bool] = _always
+
+
 def exact(problem: str, instance: Any, solver: str, own: Callable[[Any, str], Method]) -> Method:
     """The method behind ``exact`` for an instance: what the links say, and ``own(instance, solver)`` at the end."""
     made = [(link, _made(link, ours, instance, solver)) for link, ours in _links(problem)]
@@ -76,9 +105,22 @@ def kernels(problem: str) -> tuple[str, ...]:
     return tuple(name for link in links(problem) for name in link.kernels)
 
 
+def steps(method: str, kind: str | None = None) -> tuple[Step, ...]:
+    """The steps of a search, those of ddlopt's frontier first: of a kind, or all."""
+    told = (each for each, _ in _announced(tuple(sys.path), plugins.hidden()) if isinstance(each, Step))
+    return tuple(step for step in told if step.method == method and kind in (None, step.kind))
+
+
+def kernels_of_steps(method: str, instance: Any = None) -> tuple[str, ...]:
+    """What the steps of a search call on an instance; without one, on any."""
+    mine = (step for step in steps(method) if instance is None or step.covers(instance))
+    return tuple(name for step in mine for name in step.kernels)
+
+
 def _links(problem: str) -> list[tuple[Link, bool]]:
-    """The same, with whether they are ddlopt's own."""
-    mine = [each for each in _announced(tuple(sys.path), plugins.hidden()) if each[0].problem == problem]
+    """The links, with whether they are ddlopt's own."""
+    told = _announced(tuple(sys.path), plugins.hidden())
+    mine = [(each, ours) for each, ours in told if isinstance(each, Link) and each.problem == problem]
     return sorted(mine, key=lambda each: -each[0].priority)
 
 
@@ -96,14 +138,14 @@ def _made(link: Link, ours: bool, instance: Any, solver: str) -> Method | None:
 
 
 @cache
-def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Link, bool], ...]:
-    """All links, and whether they are ours, looked for once on a search path; an entry point names one or several."""
-    found: list[tuple[Link, bool]] = []
+def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Link | Step, bool], ...]:
+    """All that is announced, and whether it is ours, looked for once on a search path."""
+    found: list[tuple[Link | Step, bool]] = []
     for point in plugins.announced(GROUP):
         try:
             told = point.load()
-            told = (told,) if isinstance(told, Link) else tuple(told)
-            odd = next((each for each in told if not isinstance(each, Link)), None)
+            told = (told,) if isinstance(told, Link | Step) else tuple(told)
+            odd = next((each for each in told if not isinstance(each, Link | Step)), None)
             if odd is not None:
                 raise TypeError(f"expected links, got {type(odd).__name__}")
             found += [(each, plugins.is_frontier(point)) for each in told]

@@ -38,3 +38,11 @@ def metric_cuts(solver: str) -> Method:
     from ddlopt.frontier.topology.metric.metric_cuts import MetricCuts
 
     return MetricCuts(backend=backend(solver))
+
+
+def circulant(solver: str) -> Method:
+    """The method ``circulant``, with a solver behind it."""
+    from ddlopt.frontier.topology.circulant import Circulant
+    from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
+
+    return Circulant("circulant", "topology", CirculantDesign(), backend(solver))

@@ -4,7 +4,6 @@ from importlib import import_module
 
 from ddlopt.models.topology import CollectiveInstance, TopologyInstance, TopologyProblem
 from ddlopt.solvers import chain
-from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries, formulation, heuristic
 from ddlopt.solvers.topology.collective import methods as collective
@@ -36,13 +35,6 @@ def _model_for(instance: TopologyInstance, solver: str) -> Method:
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
 
-def _circulant(solver: str) -> Method:
-    from ddlopt.frontier.topology.circulant import Circulant
-    from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
-
-    return Circulant("circulant", FAMILY, CirculantDesign(), backend(solver))
-
-
 _min_congestion = formulation(ROOM, "min-congestion", "formulations.min_congestion:MinCongestion")
 _rings_and_routes = formulation(ROOM, "rings-and-routes", "formulations.rings_and_routes:RingsAndRoutes")
 _all_rings = formulation(
@@ -55,12 +47,9 @@ _OF_DESIGN = entries(
     ROOM,
     ("min-congestion", "exact", "any links and routes, traffic without all-reduce", "models:formulations.min_congestion:MinCongestion"),
     ("rings-and-routes", "exact", "any links and routes, rings from generators; or all rings of groups of at most 7 servers", "models:formulations.rings_and_routes:RingsAndRoutes"),
-    ("circulant", "exact", "the best circulant for traffic that looks alike everywhere: by enumeration, or the model where there are too many", _circulant),
-    ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
     ("topology-finder", "heuristic", "TopoOpt's TopologyFinder, as in the paper or as in the released code", "topoopt.topology_finder:TopologyFinder"),
     ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "topoopt.concave_matching:ConcaveMatchingFinder"),
     ("link-exchange", "heuristic", "our local search on links and rings", "link_exchange.link_exchange:LinkExchange"),
-    ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),
     ("ocs-greedy", "heuristic", "the greedy of reconfigurable circuit switches", "ocs_greedy:OcsGreedy"),
     ("expander", "heuristic", "a random regular graph", "expander:Expander"),
     ("ideal-switch", "reference", "a non-blocking switch of bandwidth d·B", "references:IdealSwitch"),

@@ -9,7 +9,7 @@ from ddlopt.models import plugins
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers import chain
-from ddlopt.solvers.chain import Link
+from ddlopt.solvers.chain import Link, Step
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.data_parallel import DataParallel
 from ddlopt.solvers.external import ExternalMethod
@@ -102,3 +102,14 @@ def test_limits_are_those_of_the_method(announce, instance):
     announce(other=Link(PROBLEM, lambda *_: DataParallel()))
     result = asked(instance).solve(instance, Limits(time_s=5), seed=0)
     assert result.checked
+
+
+def test_a_search_has_the_steps_that_are_announced_for_it(announce, instance):
+    first = Step("topology/link-exchange", "links", lambda *_: iter(()), ("kernels",), lambda asked: asked is instance)
+    announce(one=[first, Link(PROBLEM, lambda *_: None)], two=Step("topology/link-exchange", "designs", max))
+    assert [step.kind for step in chain.steps("topology/link-exchange")] == ["links", "designs"]
+    assert chain.steps("topology/link-exchange", "links") == (first,)
+    assert chain.steps("topology/other") == ()
+    for asked, expected in ((instance, ("kernels",)), ("another", ()), (None, ("kernels",))):
+        assert chain.kernels_of_steps("topology/link-exchange", asked) == expected
+    assert [link.problem for link in chain.links(PROBLEM)] == [PROBLEM]

@@ -96,6 +96,7 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = (
         *BranchAndBound.kernels,
         *LinkExchange.kernels,
+        "ddlopt.frontier.topology.lifts.lift_kernels",
         "ddlopt.frontier.codesign.joint.arrange_kernels",
     )
 

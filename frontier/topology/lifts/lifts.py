@@ -14,10 +14,10 @@ from ddlopt.frontier.topology.lifts.placing import line_heads, placed
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.solvers.topology.balance.path_kernels import Ints
+from ddlopt.solvers.topology.link_exchange.link_exchange import is_dense
 from ddlopt.solvers.topology.link_exchange.moves import follow
 from ddlopt.solvers.topology.link_exchange.starts import COOL, LinkStart, cycles_of, spanning_groups
 
-KERNELS = "ddlopt.frontier.topology.lifts.lift_kernels"
 _ORBITS = 8
 """More leave so many choices that annealing them is no better than annealing all links."""
 _SERVERS = 512
@@ -34,6 +34,11 @@ _KEPT, _LARGE_KEPT, _SMALL = 16, 2, 64
 evenly these can be spread."""
 _CLOSING_MOVES = 20_000
 """Some hundred suffice for rings of 16 or of 128 servers."""
+
+
+def are_worth_it(instance: TopologyInstance) -> bool:
+    """Lifts are for dense traffic over one-way links."""
+    return instance.optics != "duplex" and is_dense(instance)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Links that are the same in every block of servers: digraphs of a block, and links from place to place between blocks.
 
-A job of blocks that look alike (:mod:`ddlopt.frontier.topology.relays.bound`) may have as many kinds of links as servers
-in a block have ports. Local search over so many kinds is lost; but a block has few digraphs in which nearly all pairs
-are within two links and which have the rings of its groups. Those that the bound could not exclude are drawn at random,
-after some that a program has found for the least detours
-(:class:`~ddlopt.frontier.topology.formulations.links_in_block.LinksInBlock`), which knows second links. Every
-server then has links to its own place in the next block, for the groups that it has alone of its block; links that are
-left lead one block back, to a server of its cell if it can be: a link there and one back to another place
-relay for a pair of the block that has no link.
+A job of blocks that look alike (:mod:`ddlopt.frontier.topology.relays.bound`) may have as many kinds of links as a
+server of a block has ports. Local search over so many kinds is lost; but a block has few digraphs in which nearly all
+pairs are within two links and which have the rings of its groups. Those that the bound could not exclude are drawn at
+random, after some that a program has found for the least detours
+(:class:`~ddlopt.frontier.topology.formulations.links_in_block.LinksInBlock`), which knows second links. Every server
+then has links to its own place in the next block, for the groups that it has alone of its block; links that are left
+lead one block back, to a server of its cell if it can be: a link there and one back to another place relay for a pair
+of the block that has no link.
 """
 
 import math

@@ -28,7 +28,7 @@ from ddlopt.solvers.codesign.half_rounds import (
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
-from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.link_exchange.link_exchange import STEPS, LinkExchange
 
 _FREE_ROUTES = 16
 """Servers up to which the exact strategy plane also chooses rings and routes anew."""
@@ -113,8 +113,9 @@ class Alternating(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: CodesignInstance) -> tuple[str, ...]:
         """With an exact plane of links also those of the methods that it asks."""
-        exact = (*chain.kernels("topology"), *LinkExchange.kernels) if self.topology == "exact" else ()
-        return (*self.kernels, *exact)
+        if self.topology != "exact":
+            return self.kernels
+        return (*self.kernels, *chain.kernels("topology"), *LinkExchange.kernels, *chain.kernels_of_steps(STEPS))
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The best plan met; in the details the objective after each half-round, and which plane improved it last."""

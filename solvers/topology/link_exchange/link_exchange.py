@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.frontier.topology.lifts.lifts import KERNELS as LIFT_KERNELS
-from ddlopt.frontier.topology.lifts.lifts import lift_starts
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.bounds import least_hop_bytes, lower_bound
+from ddlopt.solvers import chain
 from ddlopt.solvers.heuristic import Answer, Asked, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
@@ -52,15 +51,19 @@ _REACHED = 1e-5
 """Relative distance from the bound at which there is nothing left to search for."""
 
 
+STEPS = "topology/link-exchange"
+"""What packages add: *designs*, a balance and how many were judged, and *links* to start from."""
+
+
 @dataclass(frozen=True)
 class LinkExchange(Heuristic, uses=("seed", "start")):
     r"""Search over links whose every state is realisable and is judged by near-optimal routes and ring shares.
 
     1. *Symmetry*: for jobs with all-reduces that look the same from every server the design of
-       :class:`~ddlopt.frontier.topology.symmetric_rings.symmetric_rings.SymmetricRings`, which often meets the bound.
+       the method ``symmetric-rings``, which often meets the bound.
     2. *Starts*: all-reduce rings closed over all servers on every number of the d ports with random links on the
        others, circulants, a generalised Kautz graph, TopologyFinder's designs, the design given and, in dense traffic
-       over one-way links, links with a group of symmetries (:func:`.lift_starts`).
+       over one-way links, links with a group of symmetries. Both are the frontier's.
     3. *Hops*: simulated annealing of the traffic's hop count (:func:`.hop_volume`), which over the number of links
        bounds the congestion from below and, in dense traffic on many servers, is nearly attained. Rings that are kept
        closed cost nothing: any ring of n servers loads n links.
@@ -85,7 +88,6 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
         "ddlopt.solvers.topology.balance.ring_kernels",
         "ddlopt.solvers.topology.balance.path_kernels",
         "ddlopt.solvers.topology.link_exchange.moves",
-        LIFT_KERNELS,
         "ddlopt.solvers.topology.routing",
     )
 
@@ -101,9 +103,8 @@ class LinkExchange(Heuristic, uses=("seed", "start")):
     def kernels_for(self, instance: TopologyInstance) -> tuple[str, ...]:
         """Without all-reduce groups there are no rings to be made; lifts are for dense traffic over one-way links."""
         unused = set() if instance.allreduce_groups else {"ddlopt.solvers.topology.balance.ring_kernels"}
-        if instance.optics == "duplex" or not _is_dense(instance):
-            unused.add(LIFT_KERNELS)
-        return tuple(module for module in self.kernels if module not in unused)
+        own = (module for module in self.kernels if module not in unused)
+        return (*own, *chain.kernels_of_steps(STEPS, instance))
 
     def answer(self, instance: TopologyInstance, seed: int, clock: Clock, start: Any) -> Answer[TopologyDesign]:
         """The best design found, also after Ctrl-C; details: starts and moves tried, the routing gap on its links."""
@@ -180,12 +181,11 @@ class _Search:
 
     def _begin_alike(self, seed: int) -> None:
         """Keep a design that looks the same from every server, where the job does."""
-        # SymPy takes a third of a second to be imported.
-        from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import symmetric
-
-        found, _ = symmetric(self.instance, seed, Asked(self._opening()), max(1, round(_ALIKE_TRIALS * self.effort)))
-        if found is not None:
-            self._keep(found)
+        trials = max(1, round(_ALIKE_TRIALS * self.effort))
+        for step in chain.steps(STEPS, "designs"):
+            found, _ = step.make(self.instance, seed, Asked(self._opening()), trials)
+            if found is not None:
+                self._keep(found)
 
     def _starts(self, seed: int, given: TopologyDesign | None) -> Iterator[LinkStart]:
         instance, d = self.instance, self.instance.degree
@@ -194,10 +194,11 @@ class _Search:
             start = design_start(instance, given, "given")
             if start is not None:
                 yield start
-        if _is_dense(instance):
-            # Draws of its own: the other starts of a seed stay as they are.
-            rng = np.random.default_rng([seed, instance.servers])
-            yield from lift_starts(instance, rng, self.effort, self._opening())
+        if is_dense(instance):
+            for step in chain.steps(STEPS, "links"):
+                # Draws of its own: the other starts of a seed stay as they are.
+                rng = np.random.default_rng([seed, instance.servers])
+                yield from step.make(instance, rng, self.effort, self._opening())
         closed = []
         if spanning_groups(instance) and not (duplex and instance.servers % 2):
             closed = [k for k in range(d, 0, -1) if not duplex or k > 1]
@@ -300,7 +301,7 @@ class _Search:
         return best.design(), details
 
 
-def _is_dense(instance: TopologyInstance) -> bool:
+def is_dense(instance: TopologyInstance) -> bool:
     """Whether hops of all pairs together stand for those of the traffic: at least half of the pairs have some."""
     n = instance.servers
     return 2 * int(np.count_nonzero(instance.traffic_bytes)) >= n * (n - 1)
