@@ -12,11 +12,11 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -26,6 +26,7 @@ from ddlopt.analysis.records import News, offer
 from ddlopt.instances.index import PROVEN
 from ddlopt.instances.library import certificates
 from ddlopt.instances.library.records import Run
+from ddlopt.instances.submission_format import FORMAT
 from ddlopt.models.catalogue import family, problem_of, solution_of
 from ddlopt.models.contracts import Evaluation, Instance, Part, Solution
 from ddlopt.models.errors import OptionError, RefutedError, SolutionError
@@ -35,7 +36,6 @@ from ddlopt.models.refusals import one_line
 from ddlopt.solvers.contracts import relative_gap
 from ddlopt.solvers.proofs import Proven
 
-FORMAT: Final = "ddlopt submission"
 LICENCES = ("Apache-2.0", "CC0-1.0", "CC-BY-4.0", "MIT", "BSD-3-Clause")
 """SPDX identifiers of the licences under which the library takes data."""
 _LARGEST_CERTIFICATE_BYTES = 200_000
@@ -187,16 +187,6 @@ def made(
         return Submission.model_validate(fields)
     except ValidationError as problem:
         raise OptionError(one_line(problem, "submission", {}, "")) from None
-
-
-def is_one(path: str | Path) -> bool:
-    """Whether a file says that it is a submission."""
-    try:
-        text = read_text(path)
-        data = parsed(text) if FORMAT in text else None  # plain solutions may be large
-    except (ValueError, RecursionError, UnreadableError):
-        return False
-    return isinstance(data, Mapping) and data.get("format") == FORMAT
 
 
 def read(path: str | Path) -> Submission:

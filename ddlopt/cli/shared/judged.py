@@ -40,13 +40,15 @@ def print_judged(name: str, solution: Path | None, as_json: bool) -> bool:
 
     Exit code 1 where something in it does not hold.
     """
+    from ddlopt.instances.submission_format import is_one
+
+    file = Path(name) if solution is None else solution
+    if not is_one(file):
+        return False
     from ddlopt import instances
     from ddlopt.analysis import submissions
     from ddlopt.analysis.tables import json_text
 
-    file = Path(name) if solution is None else solution
-    if not submissions.is_one(file):
-        return False
     made = submissions.read(file)
     instance = instances.load(instances.full_name(made.instance) if solution is None else name)
     judged = submissions.judge(made, instance)
