@@ -17,9 +17,9 @@ from ddlopt.models.topology.collective.cuts import (
     worst_cut,
 )
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.kernels import Ints, packed
+from ddlopt.models.topology.collective.splitting import Split
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.topology.collective.kernels import Ints, packed
-from ddlopt.solvers.topology.collective.splitting import Split
 
 _LARGEST_NUMBER = 2**40
 """Of whole capacities: sums of all stay within 64 bits."""
@@ -35,7 +35,7 @@ class Forest(Heuristic, uses=()):
 
     1. The rate x of each root is 1 over the ratio of the worst cut (of a broadcast, the capacity of the narrowest).
     2. Capacities and x are made whole numbers in the same proportions: so many trees of each root.
-    3. Switches are split off (:mod:`~ddlopt.solvers.topology.collective.splitting`).
+    3. Switches are split off (:mod:`~ddlopt.models.topology.collective.splitting`).
     4. Trees are grown link by link, all copies of one at a time. A link is added to as many copies as leaves it
        possible to complete all others, which is a maximum flow (Edmonds' theorem in the form of Bérczi and Frank).
 
@@ -52,7 +52,7 @@ class Forest(Heuristic, uses=()):
 
     name: ClassVar[str] = "forest"
     covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.collective.kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.topology.collective.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """All-to-all has no trees."""
@@ -82,7 +82,7 @@ class OneRoot(Heuristic, uses=()):
 
     name: ClassVar[str] = "blink"
     covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.collective.kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.topology.collective.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
         """Collectives whose bytes have many roots, and sums over links without a way back."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.instance import Arc, Path
-from ddlopt.solvers.topology.collective.kernels import Ints, least_arriving, spare
+from ddlopt.models.topology.collective.kernels import Ints, least_arriving, spare
 
 
 @dataclass
