@@ -393,6 +393,14 @@ def all_to_all(seed):
     return None if instance is None else (instance, list(answers_of(instance, ("tree-columns",), (0,))))
 
 
+def tree_flows(seed):
+    """A small network, and what methods send over it by trees and rings."""
+    collective = ("all-gather", "all-reduce", "broadcast", "reduce-scatter")[seed % 4]
+    instance = drawn_network(seed // 2, collective, balanced=seed % 3 > 0)
+    methods = ("tree-columns", "forest", "rings", "ring-in-order", "double-binary-tree")
+    return None if instance is None else (instance, list(answers_of(instance, methods, (0,))))
+
+
 def exchange(seed):
     """Times at random, with a number of sends or a price."""
     draw = random.Random(seed)

@@ -71,6 +71,7 @@ from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import 
 from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
+from ddlopt.models.topology.collective.formulations.tree_flows import TreeFlows
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.sip_ml import MaxMinCircuits
@@ -140,6 +141,7 @@ CASES = {
     "RingsAndRoutes of routes": (partial(RingsAndRoutes, rings="all"), cases.topology),
     "MaxMinCircuits": (MaxMinCircuits, cases.direct_circuits),
     "AllToAllFlows": (AllToAllFlows, cases.all_to_all),
+    "TreeFlows": (TreeFlows, cases.tree_flows),
 }
 """Formulation as certificates have it, of all solutions, and the drawer of instances and answers; some twice."""
 NARROWER = {

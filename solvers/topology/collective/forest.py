@@ -16,17 +16,15 @@ from ddlopt.models.topology.collective.cuts import (
     whole,
     worst_cut,
 )
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.topology.collective.kernels import Ints, packed
-from ddlopt.models.topology.collective.splitting import Split
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Tree
+from ddlopt.models.topology.collective.kernels import Ints
+from ddlopt.models.topology.collective.packing import gathering, joined, packed_trees
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _LARGEST_NUMBER = 2**40
 """Of whole capacities: sums of all stay within 64 bits."""
 _ROUNDED = Fraction(1, 2**20)
 """Part of the least bandwidth by which bandwidths without a common unit are rounded down."""
-_TREES_A_NODE = 60
-"""Different trees that are grown for each accelerator at most; boxes and designs of the library have up to ten."""
 
 
 @dataclass(frozen=True)
@@ -124,26 +122,8 @@ def planned(instance: CollectiveInstance, expired: Callable[[], bool]) -> list[T
     if instance.collective != "reduce-scatter":
         down = _spread(instance, False, each, expired)
     if instance.collective in ("reduce-scatter", "all-reduce"):
-        up = [
-            Tree(share=tree.share, root=tree.root, gather=tuple(path[::-1] for path in tree.spread))
-            for tree in _spread(instance, True, each, expired)
-        ]
+        up = [gathering(tree) for tree in _spread(instance, True, each, expired)]
     return joined(up, down) if up and down else up or down
-
-
-def joined(up: list[Tree], down: list[Tree]) -> list[Tree]:
-    """Trees that gather and trees that spread, of the same shares by root, joined root by root."""
-    found = []
-    for root in sorted({tree.root for tree in up}):
-        first = [(Fraction(tree.share), tree) for tree in up if tree.root == root]
-        second = [(Fraction(tree.share), tree) for tree in down if tree.root == root]
-        while first and second:
-            (one, gathers), (other, spreads) = first.pop(), second.pop()
-            share = min(one, other)
-            found.append(Tree(share=str(share), root=root, gather=gathers.gather, spread=spreads.spread))
-            first += [(one - share, gathers)] if one > share else []
-            second += [(other - share, spreads)] if other > share else []
-    return found
 
 
 def _spread(
@@ -162,18 +142,7 @@ def _spread(
     for (i, j), number in zip(network, numbers, strict=True):
         matrix[i, j] = number
     counts = np.array([count if each else 0 for each in parts], dtype=np.int64)
-    split = Split(matrix, instance.accelerators, counts, expired)
-    split.off()
-    split.network = np.ascontiguousarray(split.network[: instance.accelerators, : instance.accelerators])
-    parents, amounts, roots = packed(split.network, counts, _TREES_A_NODE * instance.accelerators + 100)
-    if not len(amounts):
-        raise NoSolutionError("too many different trees would be needed")
-    total = int(counts.sum())
-    return [
-        tree
-        for before, amount, root in zip(parents.tolist(), amounts.tolist(), roots.tolist(), strict=True)
-        for tree in _on_paths(split, before, amount, root, total)
-    ]
+    return packed_trees(matrix, counts, expired)
 
 
 def _in_common_units(network: Capacities) -> Capacities:
@@ -183,19 +152,3 @@ def _in_common_units(network: Capacities) -> Capacities:
         return network
     unit = min(network.values()) * _ROUNDED
     return {link: int(each / unit) * unit for link, each in network.items()}
-
-
-def _on_paths(split: Split, before: list[int], amount: int, root: int, total: int) -> list[Tree]:
-    """A tree for each combination of paths through switches that its links stand for."""
-    edges = [split.take(parent, node, amount) for node, parent in enumerate(before) if parent >= 0]
-    found, left = [], amount
-    while left:
-        share = min([left, *(paths[-1][1] for paths in edges)])
-        chosen: list[Path] = [paths[-1][0] for paths in edges]
-        found.append(Tree(share=str(Fraction(share, total)), root=root, spread=tuple(chosen)))
-        left -= share
-        for paths in edges:
-            path, size = paths.pop()
-            if size > share:
-                paths.append((path, size - share))
-    return found

@@ -30,6 +30,7 @@ ENTRIES = entries(
     ROOM,
     ("forest", "exact", "trees at the bound of the worst cut, packed by maximum flows, as fractions", "forest:Forest"),
     ("tree-columns", "exact", "the linear program over trees or paths by column generation, as fractions", "columns:TreeColumns"),
+    ("tree-flows", "exact", "the linear program of trees as flows to each accelerator, for all but all-to-all", "models:formulations.tree_flows:TreeFlows"),
     ("all-to-all-flows", "exact", "the linear program by sources, for all-to-all", "models:formulations.all_to_all_flows:AllToAllFlows"),
     ("rings", "heuristic", "rings with the best shares, by column generation", "rings:Rings"),
     ("ring", "heuristic", "the best ring of up to nine accelerators, else one that takes little time over all its hops", "rings:Rings", {"mixture": False}),

@@ -74,7 +74,12 @@ def test_columns_agree_with_trees_and_flows(seed):
             with suppress(RangeError):  # a link of a billionth of the others' bandwidth
                 flows = ddlopt.solve(instance, "all-to-all-flows")
                 assert float(found) == pytest.approx(flows.objective, rel=1e-6)
-        elif collective != "all-reduce":
+            continue
+        with suppress(RangeError):
+            flows = ddlopt.solve(instance, "tree-flows")
+            assert flows.objective == pytest.approx(float(found), rel=1e-6)
+            assert flows.bound <= float(found) * (1 + 1e-6)
+        if collective != "all-reduce":
             assert float(found) == pytest.approx(float(exact_collective_bound(instance)), rel=1e-6)
 
 
