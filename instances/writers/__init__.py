@@ -111,6 +111,12 @@ _WRITERS = {
         reads="training.deepspeed.read_deepspeed",
         bare=True,
     ),
+    "topology": Writer(
+        "training.traffic.topology",
+        ("deployment/step",),
+        "what a plan sends between servers, as an instance of topology",
+        bare=True,
+    ),
 }
 
 FORMATS = tuple(_WRITERS)

@@ -199,7 +199,7 @@ def stage_parts(instance: StepInstance, plan: StepPlan, exact: bool = False) -> 
     network = _Network(instance, plan, number)
     found = []
     for stage, chunks in enumerate(stage_chunks(instance, plan)):
-        used = _used(instance, plan, stage, chunks)
+        used = stage_blocks(instance, plan, stage, chunks)
         times = _times(instance, plan, used, network, number)
         weights = _states(instance, plan, used, number)
         times |= _end(instance, plan, times, used, network, number)
@@ -207,12 +207,13 @@ def stage_parts(instance: StepInstance, plan: StepPlan, exact: bool = False) -> 
     return found
 
 
-Used = list[tuple[StepBlock, Way, StepOption, bool]]
+Blocks = list[tuple[StepBlock, Way, StepOption, bool]]
 """Blocks of a stage, their ways and options, and whether they are one of the ends."""
 
 
-def _used(instance: StepInstance, plan: StepPlan, stage: int, chunks: list[range]) -> Used:
-    found: Used = []
+def stage_blocks(instance: StepInstance, plan: StepPlan, stage: int, chunks: list[range]) -> Blocks:
+    """What a stage has, in the order of its chunks."""
+    found: Blocks = []
     ends = ([instance.embedding] if stage == 0 else []) + ([instance.head] if stage == plan.pipeline - 1 else [])
     for block in ends:
         way = way_of(block, plan)
@@ -228,7 +229,7 @@ def _used(instance: StepInstance, plan: StepPlan, stage: int, chunks: list[range
     return found
 
 
-def _times(instance: StepInstance, plan: StepPlan, used: Used, network: _Network, number: Any) -> dict[str, Number]:
+def _times(instance: StepInstance, plan: StepPlan, used: Blocks, network: _Network, number: Any) -> dict[str, Number]:
     """Of a micro-batch."""
     times: dict[str, Number] = dict.fromkeys(("computation", "tensor", "context", "experts", "neighbours"), number(0))
     for _, _, option, _ in used:
@@ -246,13 +247,14 @@ def _times(instance: StepInstance, plan: StepPlan, used: Used, network: _Network
     return times
 
 
-def _copies(plan: StepPlan) -> tuple[int, int]:
+def parameter_copies(plan: StepPlan) -> tuple[int, int]:
     """Of parameters, and of those of experts."""
     copies = plan.context * plan.data
     return copies, plan.tensor * copies // plan.expert
 
 
-def _parameters(instance: StepInstance, used: Used, number: Any) -> tuple[Number, Number]:
+def stage_parameters(instance: StepInstance, used: Blocks, number: Any) -> tuple[Number, Number]:
+    """Of a device: those of which context and data have copies, and those of experts."""
     own = sum((number(way.parameters) for _, way, _, _ in used), number(0))
     ends = [way for block, way, _, end in used if end and block is instance.head]
     if instance.tied and len([end for *_, end in used if end]) > 1:
@@ -261,9 +263,9 @@ def _parameters(instance: StepInstance, used: Used, number: Any) -> tuple[Number
     return own, experts
 
 
-def _states(instance: StepInstance, plan: StepPlan, used: Used, number: Any) -> dict[str, Number]:
+def _states(instance: StepInstance, plan: StepPlan, used: Blocks, number: Any) -> dict[str, Number]:
     found: dict[str, Number] = dict.fromkeys(("weights", "gradients", "optimizer"), number(0))
-    for count, copies in zip(_parameters(instance, used, number), _copies(plan), strict=True):
+    for count, copies in zip(stage_parameters(instance, used, number), parameter_copies(plan), strict=True):
         for level, name in ((3, "weights"), (2, "gradients"), (1, "optimizer")):
             size = number(getattr(instance, {"weights": "weight", "gradients": "gradient"}.get(name, name) + "_bytes"))
             found[name] += count * size / (copies if plan.sharding >= level else 1)
@@ -271,13 +273,15 @@ def _states(instance: StepInstance, plan: StepPlan, used: Used, number: Any) -> 
 
 
 def _end(
-    instance: StepInstance, plan: StepPlan, times: dict[str, Number], used: Used, network: _Network, number: Any
+    instance: StepInstance, plan: StepPlan, times: dict[str, Number], used: Blocks, network: _Network, number: Any
 ) -> dict[str, Number]:
     """What copies send each other beyond what is hidden, and the optimizer."""
     rounds = instance.global_batch // (plan.micro_batch * plan.data)
     at_end, each_round, updated = number(0), number(0), number(0)
     groups = ("copies", "expert copies")
-    for count, copies, group in zip(_parameters(instance, used, number), _copies(plan), groups, strict=True):
+    for count, copies, group in zip(
+        stage_parameters(instance, used, number), parameter_copies(plan), groups, strict=True
+    ):
         updated += count / (copies if plan.sharding else 1)
         if copies == 1 or not count:
             continue
@@ -301,7 +305,7 @@ def _end(
     return {"copies": exposed, "optimizer": updated * number(instance.optimizer_s)}
 
 
-def _activations(instance: StepInstance, plan: StepPlan, stage: int, used: Used, number: Any) -> dict[str, Number]:
+def _activations(instance: StepInstance, plan: StepPlan, stage: int, used: Blocks, number: Any) -> dict[str, Number]:
     rounds = instance.global_batch // (plan.micro_batch * plan.data)
     p, v = plan.pipeline, plan.interleaving
     flying = min(rounds, p - stage) if v == 1 else min(rounds * v, 2 * (p - 1 - stage) + (v - 1) * p + 1)
