@@ -142,6 +142,12 @@ def loss(method: str, name: str) -> float:
     return _there(tables_of_gaps.loss(run(name, method), best(name), instance), f"{name}: the best known is 0")
 
 
+def switched(name: str) -> float:
+    """The iteration of a topology instance if all interfaces hung on a switch that is never full."""
+    instance = quoted.instance_of(name)
+    return float(instance.iteration_time_s(instance.node_bytes.max() / instance.degree))
+
+
 def losses(method: str, *patterns: str) -> list[float]:
     """The losses of a method on all of the instances that it has a run of."""
     met = [name for name in names(*patterns) if _has_run(name, method)]
@@ -233,6 +239,7 @@ FIGURES: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
         *(best, bound, gap, gaps, proven, unproven, closed, names, run, loss, losses, times),
+        switched,
         *(cell, column, bandwidth, attribution, over_fat_tree, statistics.median),
     )
 }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ddlopt.instances.generators.topology import generate
+from ddlopt.instances.library.topology import plans
 from ddlopt.instances.workloads import JOBS, topoopt_job
 from ddlopt.models.topology import TopologyInstance, TopologyProblem
 
@@ -38,6 +39,7 @@ def instances() -> Iterator[TopologyProblem]:
         yield generate("random", seed, servers=8, degree=2)
     yield generate("hybrid", 1, servers=8, degree=3)
     yield generate("hybrid", 1, servers=16, degree=4, group_size=4)
+    yield from plans.instances()
     yield from tiny()
 
 
