@@ -12,7 +12,7 @@ from ddlopt.analysis import history
 from ddlopt.analysis.bench.report.pages import ASSETS, asset
 from ddlopt.analysis.library_site import pictures
 from ddlopt.analysis.library_site.pages import FILES, Pages, stem
-from ddlopt.instances import index
+from ddlopt.instances import checkers, index
 from ddlopt.instances.library import best_file, certificates, instance_file
 from ddlopt.models.errors import OptionError
 
@@ -69,6 +69,9 @@ def _write(folder: Path, known: index.Index, names: Iterable[str] | None, drawn:
         own = [listed for listed in instances.values() if listed.problem == path]
         _put(folder, f"data/{stem(path)}.csv", _table(own))
         _put(folder, f"data/{stem(path)}.json", _json(own))
+        checker = checkers.file_of(path)
+        if checker is not None:
+            _copy(checker, folder / "checkers" / checker.name)
     for name, listed in instances.items():
         picture = None if drawn is None else pictures.drawn(name, drawn)
         if picture is not None:

@@ -14,6 +14,7 @@ from ddlopt.analysis.bench.report.names import slug
 from ddlopt.analysis.bench.report.pages import asset, environment
 from ddlopt.analysis.history import History
 from ddlopt.analysis.tables import NONE, gap_text, objective_text
+from ddlopt.instances import checkers
 from ddlopt.instances.index import Index, Listed
 from ddlopt.instances.library import best_file, certificates, instance_file
 from ddlopt.solvers.contracts import relative_gap
@@ -200,6 +201,7 @@ class Pages:
             ]
             for listed in own
         ]
+        checker = checkers.file_of(path)
         methods = [
             (method, f"../methods/{stem(f'{path}--{method}')}.html")
             for problem, method in self._methods
@@ -210,6 +212,7 @@ class Pages:
             "../",
             problem=self._known.problems[path],
             stem=stem(path),
+            checker=checker and checker.name,
             methods=methods,
             instances=table("instances", f"Instances of {path}", columns, rows),
         )
