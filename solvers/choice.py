@@ -15,7 +15,7 @@ AUTO = "auto"
 """The name that stands for the family's choice where a method is asked for."""
 _OPTIONS = {"threads": "more than one thread", "seed": "a seed", "start": "a start"}
 _NAMED = 4
-"""So many methods are named that would use an option."""
+"""Methods that a refusal names, of those that would use the option: a line has room for about four."""
 
 
 def method_for(method: str | Method | None, instance: Instance, solver: str | None, start: bool = False) -> Method:

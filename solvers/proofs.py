@@ -160,7 +160,7 @@ def check(
 
 
 def _expired(time_limit: float | None) -> Callable[[], bool]:
-    """Whether so many seconds have passed since now."""
+    """A function that says whether the limit, counted from now, has passed."""
     end = None if time_limit is None else time.monotonic() + time_limit
     return lambda: end is not None and time.monotonic() > end
 

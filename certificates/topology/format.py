@@ -229,7 +229,7 @@ class _Unpacked:
         return line
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Its value in bytes."""
         pieces = [self._kept[:size]]
         self._kept = self._kept[size:]
         left = size - len(pieces[0])

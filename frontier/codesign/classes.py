@@ -1,4 +1,4 @@
-"""Choices of strategies by what they send: all that may take less than some time, those that send the same as one."""
+"""Load classes: vectors of strategies with equal traffic, listed up to a time and pruned by a lower bound."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -107,9 +107,10 @@ def open_layers(tables: Tables, layers: tuple[int, ...], readers: Mapping[int, i
 
 
 def with_images(tables: Tables, layers: OpenLayers, images: Sequence[tuple[int, ...]]) -> OpenLayers | None:
-    """More options, such that each of some permutations of the servers takes a kind of layers to one with its images.
+    """Close the sets of options under the given automorphisms of the servers.
 
-    Which kind becomes which is free, as more options only weaken a bound: the one with most options in common.
+    A permutation takes each kind of layers to some kind, and that kind gets the images of its options. Which kind it
+    takes is free, since more options only weaken a bound: the one with the most options in common.
 
     Returns
     -------

@@ -97,7 +97,7 @@ class Contention(Part):
 
 
 def check_network(network: Network, servers: int) -> None:
-    """Raise ValueError where it makes no sense for so many servers."""
+    """Raise ValueError where it makes no sense for this number of servers."""
     nodes = servers + network.switches
     for place, (u, v, rate) in enumerate(network.links):
         for end in (u, v):

@@ -39,7 +39,7 @@ Cell = tuple[float, tuple[float, ...]]
 """S, and for each number of links out of the block the bytes under way after one hop."""
 
 _DIGITS = 12
-"""Bytes that agree in so many are the same."""
+"""Significant digits in which two sums of bytes agree that are the same."""
 
 
 def cell_bound(instance: TopologyInstance, traffic: Array, rest: float, capacity: int, known: float) -> float:

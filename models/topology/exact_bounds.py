@@ -35,7 +35,7 @@ def exact_lower_bound(instance: TopologyInstance) -> Fraction:
 
 
 def exact_iteration_s(instance: TopologyInstance, busiest_bytes: Fraction) -> Fraction:
-    """Time of an iteration where the busiest link carries so many bytes, without any rounding."""
+    """Time of an iteration where the busiest link carries a number of bytes, without any rounding."""
     communication = busiest_bytes / Fraction(instance.link_bandwidth_bytes_per_s)
     compute = Fraction(instance.compute_s)
     return max(compute, communication) if instance.overlap == "full" else compute + communication

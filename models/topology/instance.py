@@ -145,6 +145,6 @@ class TopologyInstance(Fabric, TopologyProblem):
         return np.stack([self.traffic_bytes.sum(axis=1) + reduced, self.traffic_bytes.sum(axis=0) + reduced])
 
     def iteration_time_s(self, max_link_load_bytes: float) -> float:
-        """Time of one iteration when the busiest link carries so many bytes."""
+        """Time of one iteration when the busiest link carries a number of bytes."""
         communication = max_link_load_bytes / self.link_bandwidth_bytes_per_s
         return max(self.compute_s, communication) if self.overlap == "full" else self.compute_s + communication

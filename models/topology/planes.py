@@ -10,7 +10,7 @@ Plane = tuple[tuple[int, int], ...]
 """Pairs of servers that one optical plane joins; no server appears twice in the same role."""
 
 EXHAUSTIVE_LINKS = 24
-"""Designs of at most so many links get an exhaustive search before they are declared uncolourable."""
+"""Designs of at most this number of links get an exhaustive search before they are declared uncolourable."""
 # Each begins in another order of links.
 _RESTARTS = 40
 # Kicks of Kempe chains: an order that does not work out by then begins anew.

@@ -39,7 +39,7 @@ def within_nodes(backend: Backend, nodes: int | None) -> Backend:
 
 
 def limits_of(clock: Clock, most_s: float = math.inf) -> Limits:
-    """What the clock has left, at most so many seconds."""
+    """What the clock has left, at most a number of seconds."""
     left = min(_OF_REST * clock.left_s, most_s)
     return Limits(time_s=None if math.isinf(left) else max(left, _LEAST_S), gap=clock.gap)
 

@@ -62,7 +62,7 @@ _SHORT = 0.3
 _FEW_SERVERS = 11
 """Up to which the short search finds what a longer one does."""
 _EXACT_SERVERS = 16
-"""Beyond so many servers the general models hardly move their bound within hours."""
+"""Servers beyond which the general models hardly move their bound within hours."""
 
 
 def default_method(instance: TopologyProblem) -> str:

@@ -148,7 +148,7 @@ class WarmStarted:
 
 
 def _left(limits: Limits, spent_s: float) -> Limits:
-    """What is left of the limits after so many seconds."""
+    """What is left of the limits after a number of seconds."""
     return limits if limits.time_s is None else dataclasses.replace(limits, time_s=max(1e-3, limits.time_s - spent_s))
 
 

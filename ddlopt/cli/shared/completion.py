@@ -66,8 +66,10 @@ def _files(incomplete: str) -> list[str]:
         entries = sorted(folder.iterdir()) if folder.is_dir() else []
     except OSError:
         return []
-    alike = (entry for entry in entries if entry.name.startswith(start))
-    return [f"{entry}/" if entry.is_dir() else str(entry) for entry in alike if entry.is_dir() or _may_hold_one(entry)]
+    matching = (entry for entry in entries if entry.name.startswith(start))
+    return [
+        f"{entry}/" if entry.is_dir() else str(entry) for entry in matching if entry.is_dir() or _may_hold_one(entry)
+    ]
 
 
 def _may_hold_one(file: Path) -> bool:

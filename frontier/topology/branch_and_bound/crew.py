@@ -71,7 +71,7 @@ def _is_loss(problem: Exception) -> bool:
 
 
 def local_crew(workers: int) -> Crew:
-    """So many processes on this computer, which leave Ctrl-C to this one."""
+    """A number of processes on this computer, which leave Ctrl-C to this one."""
     context = get_context("spawn")
     return Crew(lambda: ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN)), workers)
 

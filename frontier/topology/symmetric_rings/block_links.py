@@ -195,7 +195,7 @@ class BlockLinks:
         return tuple(renamed(heads[new], back) for new in back)
 
     def _between(self, out: Sequence[int], into: Sequence[int], own: Sequence[int]) -> Links:
-        """So many links out of the block: ``own`` of them to the same place, and what is left within cells first."""
+        """A number of links out: ``own`` of them to the same place, and what is left within cells first."""
         loops = [min(each) for each in zip(out, into, own, strict=True)]
         links = [(u, u, 1) for u, count in enumerate(loops) for _ in range(count)]
         left, room = (np.subtract(each, loops).tolist() for each in (out, into))

@@ -359,7 +359,7 @@ class Menus:
         }
 
     def _reductions(self, sizes: Sequence[tuple[Groups, float]]) -> list[Fields]:
-        """Of so many bytes in each group."""
+        """Of a number of bytes in each group."""
         return [
             {"groups": self._group_sets.setdefault(groups, len(self._group_sets)), "bytes": size}
             for groups, size in sizes

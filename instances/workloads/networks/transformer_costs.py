@@ -103,5 +103,5 @@ def layer_time_s(layers: list[Layer], samples: int, tensor: int, accelerator: Ac
 
 
 def exchange_time_s(size_bytes: float, count: int, tensor: int, bytes_per_s: float) -> float:
-    """Of so many all-reduces over a ring of the devices that share a layer."""
+    """Of a number of all-reduces over a ring of the devices that share a layer."""
     return count * 2 * (tensor - 1) / tensor * size_bytes / bytes_per_s

@@ -1,4 +1,4 @@
-"""Which switches of a tree aggregate, where only so many may."""
+"""Which switches of a tree aggregate, where their number is limited."""
 
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self

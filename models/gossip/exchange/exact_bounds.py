@@ -65,7 +65,7 @@ def _costs_from(points: npt.NDArray[Any], s: int, plain: bool) -> list[int]:
 
 
 def _least_with(points: npt.NDArray[Any], plain: bool, sends: int) -> int:
-    """The least staleness with at most so many sends; row k is for k segments."""
+    """The least staleness by the largest number of sends; row k is for k segments."""
     steps = len(points)
     most = sum(_costs_from(points, 0, plain)) + 1  # more than any path that is worth looking at
     best = np.full((sends + 2, steps + 1), most, dtype=object)

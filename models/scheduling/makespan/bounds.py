@@ -16,7 +16,7 @@ from ddlopt.models.scheduling.needs import Floats, Ints, Needs, needs, whole_res
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
 
 _TRANSFORMED_JOBS = 3000
-"""Beyond so many jobs sizes are only taken as they are."""
+"""Jobs beyond which sizes are only taken as they are."""
 _INTERVAL_WORK = 1e6
 """Jobs times intervals that are looked at for one makespan."""
 # Beginnings of windows that are tried, among them the first and the last: each costs a pass over the jobs.
@@ -219,7 +219,7 @@ def _dues_refuted(jobs: Needs, views: Sequence[_View], due: Ints) -> bool:
 
 
 def _refuted(jobs: Needs, views: Sequence[_View], makespan: int) -> bool:
-    """Whether it is proven that not all jobs can be finished within so many slots."""
+    """Whether it is proven that not all jobs can be finished within a number of slots."""
     if _dues_refuted(jobs, views, np.minimum(jobs.last, makespan)):
         return True
     pieces = not jobs.preemptive and bool(jobs.rigid.all()) and len(jobs.slots) <= _TRANSFORMED_JOBS

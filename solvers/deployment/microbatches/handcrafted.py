@@ -56,7 +56,7 @@ def _one_each(instance: Any) -> str | None:
 
 
 def one_forward_one_backward(ticks: Ticks, warm: list[int]) -> list[Word]:
-    """So many F on each chunk of the chain, then B and F in turn, and the B that are left."""
+    """A given number of F on each chunk of the chain, then B and F in turn, and the B that are left."""
     n = ticks.instance.micro_batches
     words: list[Word] = [[] for _ in ticks.on]
     for chunk, most in zip(ticks.instance.chains[0], warm, strict=True):
@@ -181,7 +181,7 @@ class Interleaved(Handcrafted):
 
 
 def zero_bubble(ticks: Ticks, warm: list[int], late: list[int]) -> list[Word]:
-    """So many F first, then B, W and F in turn, where W stays so many B behind; the W that are left come last."""
+    """A given number of F first, then B, W and F in turn. W stays a given number of B behind; the last W come last."""
     n = ticks.instance.micro_batches
     words: list[Word] = [[] for _ in ticks.on]
     for place, chunk in enumerate(ticks.instance.chains[0]):

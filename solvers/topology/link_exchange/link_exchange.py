@@ -42,9 +42,9 @@ _PROMISING = 1.01
 _ALIKE_TRIALS = 500
 """Sets of generators that are judged, for jobs that look the same from every server."""
 _FEW_SERVERS = 8
-"""Up to so many servers other starts are as good."""
+"""Servers up to which other starts are as good."""
 _MANY_SERVERS = 128
-"""Beyond so many servers the first step may take longer than people wait; up to as many it takes a second or two."""
+"""Servers beyond which the first step may take longer than people wait; up to as many it takes a second or two."""
 _LIFTING = 0.2
 """Part of the time for lifts, and for symmetric rings, where it is short: one of them is a start as good as others."""
 _REACHED = 1e-5

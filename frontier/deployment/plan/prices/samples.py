@@ -25,15 +25,22 @@ class Samples(NamedTuple):
     that it takes from replicas with such a sample, and what goes over one link goes one after the other. So figures are
     the least of all replicas with one of the samples, or the most where nothing reads what they make.
 
-    *Ways* say what comes between an operator and one that reads from it, in six blocks. (1) From a set to itself: what
-    a replica takes over a link. (2) From a set of several samples to some one replica of a device group, where that
-    ends a step: all that goes there over a link, of which some replica takes the last. (3) From one of its samples to a
-    set of several: every replica with one of the samples takes something from the replica with that one. (4), (6) Like
-    the first and the third for the first reader of a tensor: what the same replicas send to earlier devices over the
-    same link goes before (:class:`~ddlopt.models.deployment.plan.simulator.tasks.Expansion` numbers it so). (5) From a
-    set of several to one of its samples, in the same way. Where some replica takes nothing, (3) and (6) would be wrong,
-    and so would (2) where none does: a horizon is taken off there, which is the step of some plan. Sums with these ways
-    hold for all plans that take no longer, and so for the best ones.
+    *Ways* are arcs from an operator to one that reads from it. Each has a lower bound on the time between the two.
+    There are six kinds, a block of ``ways`` each, in this order:
+
+    1. *Transfer*, from a set to itself: what a replica takes over a link.
+    2. *Last arrival*, from a set of several samples to some one replica of a device group, where that ends a step: all
+       that goes there over a link. Some replica takes the last of it.
+    3. *Scatter*, from one sample to a set of several that has it: every replica with a sample of the set takes
+       something from the replica with that one.
+    4. *First transfer*: the first kind for the first reader of a tensor. What the same replicas send to earlier devices
+       over the same link goes before (:class:`~ddlopt.models.deployment.plan.simulator.tasks.Expansion` numbers it so).
+    5. *First gather*, from a set of several to one of its samples, for the first reader in the same way.
+    6. *First scatter*: the third kind for the first reader.
+
+    Kinds 3 and 6 do not hold where some replica takes nothing, nor does kind 2 where none takes anything. There a
+    horizon, the step of some known plan, is subtracted, so that such an arc excludes no plan that takes no longer. Sums
+    over arcs therefore hold for all plans within the horizon, the best ones among them.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _FIRST_WIDTH = 1000
 _FAR = 5e-4
 """Relative gap of a part that a pass hardly closes."""
 _PASSED_OVER = 4
-"""Only one of so many of these parts gets a pass; of the others there is the relaxation's bound."""
+"""Of this number of such parts only one gets a pass; of the others there is the relaxation's bound."""
 
 
 @dataclass(order=True)
