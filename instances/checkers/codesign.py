@@ -100,7 +100,7 @@ def parts_of_one(kind, values, where, broken):
     parts = [F(value) for value in values]
     broken += [("share_is_not_negative", where) for part in parts if part < 0]
     total = sum(parts, F(0))
-    if abs(float(total - 1)) > 1e-6:
+    if abs(float(total - 1)) > 1e-6:  # as `evaluate` allows: shares are written with rounding
         broken.append((kind, where))
     if parts:
         parts[parts.index(max(parts))] += 1 - total

@@ -46,7 +46,7 @@ def check(instance, solution):
     for i in reversed(range(count)):
         time = max(time, there[i]) + F(instance["forward_s"][i])
     error, budget = sum((F(option.get("error", 0)) for option in options), F(0)), timeline.get("error_budget")
-    if budget is not None and error > F(budget) * (1 + F(1e-9)):
+    if budget is not None and error > F(budget) * (1 + F(1e-9)):  # as `evaluate` allows: sums are rounded
         broken.append(("error_budget_is_kept", "all gradients"))
     return time, broken
 

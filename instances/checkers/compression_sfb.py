@@ -48,7 +48,7 @@ def check(instance, solution):
         ("memory_budget_is_kept", memory, instance.get("memory_budget_bytes")),
         ("compute_budget_is_kept", extra, instance.get("compute_budget_s")),
     ):
-        if budget is not None and used > F(budget) * (1 + F(1e-9)):
+        if budget is not None and used > F(budget) * (1 + F(1e-9)):  # as `evaluate` allows: sums are rounded
             broken.append((rule, "duplicated operators"))
     return extra + reduced + broadcast + penalty, broken
 

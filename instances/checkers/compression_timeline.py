@@ -40,7 +40,7 @@ def check(instance, solution):
         ("error_budget_is_kept", error, instance.get("error_budget")),
         ("time_budget_is_kept", time, instance.get("time_budget_s")),
     ):
-        if budget is not None and used > F(budget) * (1 + F(1e-9)):
+        if budget is not None and used > F(budget) * (1 + F(1e-9)):  # as `evaluate` allows: sums are rounded
             broken.append((rule, "all gradients"))
     return time if instance.get("goal", "time") == "time" else error, broken
 

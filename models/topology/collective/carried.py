@@ -145,7 +145,7 @@ def _in_fine_parts(
 
         def arrives(copies: int, network: Ints = network) -> bool:
             wanted = copies * total
-            return least_arriving(network, instance.accelerators, counts * copies, wanted) == wanted
+            return bool(least_arriving(network, instance.accelerators, counts * copies, wanted) == wanted)
 
         if not arrives(low):
             raise SolverError("what links carry does not bring all bytes to each accelerator")
