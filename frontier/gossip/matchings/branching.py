@@ -322,6 +322,8 @@ class Branching:
                         only = int(able[0])
                         if level[only] < before:
                             continue
+                        if (self.adjacent[only] & decided & (level == before)).any():
+                            return None  # decided in this round: a neighbour at this level leaves the edge none to meet
                         decided[only] = True
                         changed = True
         count = int(level.max()) + 1

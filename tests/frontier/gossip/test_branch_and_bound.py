@@ -13,7 +13,7 @@ from ddlopt.frontier.gossip.matchings.branch_and_bound import MatchingsBranchAnd
 from ddlopt.frontier.gossip.matchings.branching import Branching
 from ddlopt.frontier.gossip.matchings.lifted import LiftedProgram
 from ddlopt.frontier.gossip.matchings.lifted_moments import lent_bound
-from ddlopt.frontier.gossip.matchings.relaxed_newton import relaxed
+from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed, relaxed
 from ddlopt.instances.library.gossip.matchings import matcha_8
 from ddlopt.models.gossip import MatchingsInstance, Network
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
@@ -156,6 +156,28 @@ def test_the_lifted_program_proves_more():
     assert found.bound == pytest.approx(25 / 49, abs=1e-5)
     assert found.bound <= 25 / 49
     assert relaxed(built.box, built.inside, lambda factor, bound: False).bound == pytest.approx(9 / 25, abs=1e-5)
+
+
+def test_decided_levels_are_matchings():
+    """Two edges may be the only ones that others can still meet, and meet each other: such a node has no plans."""
+    leaves = 0
+    for seed in range(6):
+        graph = nx.gnm_random_graph(9, 13, seed=seed)
+        network = Network(nodes=9, edges=tuple(sorted(tuple(sorted(edge)) for edge in graph.edges)))
+        branching = Branching(MatchingsInstance(name="drawn", network=network, budget=4.2, activation="single"))
+        waiting = branching.roots()
+        for _ in range(200):
+            if not waiting:
+                break
+            node = waiting.pop()
+            for at in range(network.nodes):
+                met = node.level[branching.touching[at] & node.decided]
+                assert len(set(met.tolist())) == len(met)
+            built, still = branching.built(node), np.zeros(len(network.edges))
+            leaves += bool(node.decided.all())
+            if built is not None and not node.decided.all():
+                waiting += branching.children(node, built.box, Relaxed(built.inside, still, 1.0, 0.0, still, still))
+    assert leaves > 50
 
 
 @pytest.mark.slow
