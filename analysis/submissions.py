@@ -267,7 +267,8 @@ def take(submission: Submission) -> Iterator[News]:
         If the library has no such instance.
     """
     full = instances.full_name(submission.instance)
-    instance, judged = instances.load(full), judge(submission)
+    instance = instances.load(full)
+    judged = judge(submission, instance)
     if judged.faults:
         raise SolutionError(f"{full}: {judged.faults[0]}")
     solution = None if submission.solution is None else (_solution(submission, instance), submission.run)
