@@ -63,7 +63,7 @@ def row_of(rater, solution):
 def walked(rater, clock, seed, start=None):
     """Iterated local search, from a plan as well if one is given; the best row."""
     walk = Walk(rater, clock, np.random.default_rng(seed))
-    row, rating = walk.descend(*rater.best_uniform())
+    row, rating = walk.descend(*rater.best_uniform(Clock(Limits(), None)))
     if start is not None:
         row, rating = min((row, rating), walk.descend(start, rater.rate(start)), key=lambda pair: pair[1])
     while not clock.expired:
@@ -101,7 +101,7 @@ def space(asked):
         known_s = simulate(instance, instances.best(f"deployment/{name}")).time_s
         rater = rater_of(instance, False)
         found = {label: within(name, label != "TAG", asked.simulations)[1] for label in ("by speed", "TAG")}
-        base, alike = base_s(rater), rater.best_uniform()[1].time_s
+        base, alike = base_s(rater), rater.best_uniform(Clock(Limits(), None))[1].time_s
         yield {
             "instance": name,
             "data parallel": f"{1e3 * base:.2f} ms",

@@ -17,6 +17,7 @@ from ddlopt.models.catalogue import problem as problem_named
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.compression import CompressionInstance
 from ddlopt.models.contracts import Instance
+from ddlopt.models.deployment import MicroBatchInstance
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.scheduling import PolluxTiming, SchedulingInstance
 
@@ -245,7 +246,7 @@ def _pipeline(draw: random.Random, seed: int) -> Instance:
 
 def _microbatches(draw: random.Random, seed: int) -> Instance:
     shape, objective = draw.choice(("around", "v", "dual")), draw.choice(("makespan", "span", "barrier"))
-    return generate(
+    made = generate(
         "deployment",
         "microbatches",
         seed,
@@ -261,6 +262,14 @@ def _microbatches(draw: random.Random, seed: int) -> Instance:
         uneven=draw.choice((0.0, 0.5)),
         optimizer_s=draw.choice((None, 0.0, 2.0)),
     )
+    assert isinstance(made, MicroBatchInstance)
+    # Numbers of chunks need not follow their chains.
+    order = draw.sample(range(len(made.chunks)), len(made.chunks))
+    edges = (
+        each.model_copy(update={"maker": order.index(each.maker), "user": order.index(each.user)})
+        for each in made.edges
+    )
+    return made.changed(chunks=[made.chunks[place] for place in order], edges=list(edges))
 
 
 def _step(draw: random.Random, seed: int) -> Instance:

@@ -76,10 +76,41 @@ NOT_DRAWN = {
     "deployment/partition": {
         "nodes.*.processor_s": "missing",
     },
+    "deployment/microbatches": {
+        "edges.*.maker": "twins",
+        "edges.*.user": "twins",
+    },
     "deployment/pipeline": {
         "edges.*.user": "zero",
     },
-    "deployment/step": {},
+    "deployment/step": {
+        "blocks.*.count": "twins, unequal figures",
+        "blocks.*.ways": "unequal lists",
+        "blocks.*.ways.*.options.*.context_bytes": "unequal figures",
+        "embedding.ways.*.expert_parameters": "unequal figures",
+        "embedding.ways.*.options": "unequal lists",
+        "embedding.ways.*.options.*.context_bytes": "unequal figures",
+        "embedding.ways.*.options.*.expert_bytes": "unequal figures",
+        "embedding.ways.*.options.*.kept_bytes": "unequal figures",
+        "embedding.ways.*.options.*.transient_bytes": "unequal figures",
+        "head.ways.*.expert_parameters": "unequal figures",
+        "head.ways.*.options": "unequal lists",
+        "head.ways.*.options.*.context_bytes": "unequal figures",
+        "head.ways.*.options.*.expert_bytes": "unequal figures",
+        "orders.*": "empty, unequal lists",
+        "places.*": "twins, unequal figures, zero",
+        "sharding.*": "twins",
+        "tiers.*.size": "twins",
+    },
+    "cluster/placement": {
+        "leaves.*.host_names": "unequal lists",
+        "leaves.*.inside": "empty, unequal lists",
+    },
+    "cluster/jobs": {
+        "jobs.*.deadline_s": "missing",
+        "jobs.*.least_s.*": "missing",
+        "jobs.*.step_s.*": "missing",
+    },
     "deployment/strategies": {
         "aliases.*": "empty, unequal lists",
         "aliases.*.*": "twins, unequal figures, zero",
