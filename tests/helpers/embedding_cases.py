@@ -35,6 +35,7 @@ from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
 from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
+from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
@@ -224,9 +225,15 @@ def instances(family):
     yield from map(loaded, names[3:])
 
 
+OF_DESIGNS = (FixedLinks, LinksInBlock, LinksOut)
+"""Formulations of topology that are made of a design's figures."""
+
+
 def pairs(case):
     """(formulation, instance) for all instances covered, the smallest first."""
     for instance in instances(case.family):
+        if case.kind in OF_DESIGNS and not isinstance(instance, TopologyInstance):
+            continue
         formulation = case.make(instance)
         if outside_of_room(formulation, instance) is None and formulation.refuses(instance) is None:
             yield formulation, instance

@@ -11,6 +11,7 @@ from ddlopt.models.aggregation.graph.bounds import exact_graph_bound, graph_boun
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.exact_flow import maximum_flow
+from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.proofs import CombinatorialCertificate
 
 SAME = ("topology", "compression/sfb", "aggregation/registers")
@@ -38,7 +39,15 @@ def agrees(name, instance):
     if best is not None:
         assert sign * bound <= sign * problem.evaluate(instance, best, exact=True).objective, name
     if problem.path in SAME:
-        assert float(bound) == pytest.approx(problem.bound(instance), rel=1e-9), name
+        assert float(bound) == pytest.approx(in_floats(problem, instance), rel=1e-9), name
+
+
+def in_floats(problem, instance):
+    """The same bound with rounding: that of topologies has no blocks and no cells."""
+    if problem.path != "topology":
+        return problem.bound(instance)
+    found = congestion_bounds(instance)
+    return instance.iteration_time_s(max(value for name, value in found.items() if name not in ("blocks", "cells")))
 
 
 @pytest.mark.parametrize("family", ["topology", "compression", "aggregation"])

@@ -29,6 +29,8 @@ from ddlopt.models.tolerances import INTEGRALITY_TOL, ROUNDING
 
 MOST_COLUMNS = 40_000
 """More take longer to hand over than anybody waits for the answer."""
+_MOST_COEFFICIENTS = 10_000_000
+"""Of a model that takes a few gigabytes: rows count all passes that have begun, and their lengths add up."""
 Terms = list[tuple[float, Any]]
 
 
@@ -54,8 +56,9 @@ class CountedStarts:
     for every tick s from L on before that pass and what must follow it have ended. For spans
     :math:`b_d(t) = u_d(t) + v_d(t) - 1`, where u turns from 0 to 1 when the device begins and v from 1 to 0 when it
     ends, and :math:`T \ge \sum_t (u_d(t) + v_d(t) - 1)` for every device. Variables are there only where
-    a pass can begin. Of passes without any time x counts up to n; they begin where no other one is under way, within u
-    and v, and :math:`x_{kt} \le n e_s`. Programs that tell micro-batches apart have n times as many variables and n!
+    a pass can begin in an order that takes no longer than a simple one does. Of passes without any time x counts up to
+    n; they begin where no other one is under way, within u and v, and :math:`x_{kt} \le n e_s`. Programs that tell
+    micro-batches apart have n times as many variables and n!
     solutions for each one of these; their relaxation is no stronger.
 
     Parameters
@@ -96,6 +99,8 @@ class CountedStarts:
             return None
         if len(ticks.kinds) * horizon > MOST_COLUMNS:
             return f"it would have more than {MOST_COLUMNS} columns; use order-questions"
+        if _coefficients(ticks, horizon) > _MOST_COEFFICIENTS:
+            return f"its rows would have more than {_MOST_COEFFICIENTS} coefficients; use order-questions"
         for device, own in enumerate(ticks.on):
             if _is_tight(ticks, device):
                 instant = {each[1] == F for each in own if not ticks.time[each] and ticks.cells[each]}
@@ -174,6 +179,13 @@ def read_order(block: pyo.Block, ticks: Ticks) -> MicroBatchOrder:
     for *_, kind in sorted(begun):
         words[ticks.device[kind[0]]].append(kind)
     return order_of(ticks, words)
+
+
+def _coefficients(ticks: Ticks, horizon: int) -> int:
+    """About how many coefficients rows of prefixes have: those of passes that wait, and those of memory."""
+    waits = sum(2 * len(ticks.waits[kind]) for kind in ticks.kinds)
+    held = sum(len(own) for device, own in enumerate(ticks.on) if _is_tight(ticks, device))
+    return (waits + held) * horizon**2 // 2
 
 
 def _is_tight(ticks: Ticks, device: int) -> bool:
