@@ -93,11 +93,15 @@ def main(family, *wanted):
     for problem, known in problems(family).items():
         for name in wanted or catalogue.method_names(family):
             method = catalogue.method(name, family)
-            covered = next(((full, each) for full, each in known if method.refuses(each) is None), None)
-            if covered is not None:
-                full, instance = covered
-                told = forked(lambda method=method, instance=instance: watched(method, instance))
-                print(json.dumps({"problem": problem, "method": name, "instance": full} | told), flush=True)
+            told = None
+            for full, instance in known:
+                if method.refuses(instance) is None:
+                    told = forked(lambda method=method, instance=instance: watched(method, instance))
+                    told |= {"problem": problem, "method": name, "instance": full}
+                    if not told.get("error", "").startswith("NotApplicableError"):  # no heuristic's links do there
+                        break
+            if told is not None:
+                print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -187,3 +187,11 @@ def test_public_values():
 def eval_fraction(text):
     whole, _, below = text.partition("/")
     return int(whole) / int(below or 1)
+
+
+def test_models_of_many_gigabytes_are_refused_before_they_are_built():
+    """Rows count all passes that have begun: their lengths add up to the square of the time."""
+    reason = CountedStarts().refuses(load("deployment/microbatches-barrier-p3-n5"))
+    assert reason is not None
+    assert "coefficients" in reason
+    assert CountedStarts().refuses(load("deployment/microbatches-v-p3-n5")) is None
