@@ -191,7 +191,7 @@ def eval_fraction(text):
 
 def test_models_of_many_gigabytes_are_refused_before_they_are_built():
     """Rows count all passes that have begun: their lengths add up to the square of the time."""
-    reason = CountedStarts().refuses(load("deployment/microbatches-barrier-p3-n5"))
+    reason = CountedStarts().refuses(ddlopt.load("deployment/microbatches-barrier-p3-n5"))
     assert reason is not None
     assert "coefficients" in reason
-    assert CountedStarts().refuses(load("deployment/microbatches-v-p3-n5")) is None
+    assert CountedStarts().refuses(ddlopt.load("deployment/microbatches-v-p3-n5")) is None
