@@ -54,10 +54,13 @@ def gangs(instance: SchedulingInstance, cluster: Pool | None = None) -> Gangs:
         slots_needed(job.minibatches, instance.progress(place, job.max_workers))
         for place, job in enumerate(instance.jobs)
     ]
+    last = np.array([instance.last_slot(job) for job in jobs], dtype=np.int64)
+    longest = int(last.max(initial=0)) + 1
     return Gangs(
         arrival=np.array([job.arrival for job in instance.jobs], dtype=np.int64),
-        last=np.array([instance.last_slot(job) for job in jobs], dtype=np.int64),
-        slots=np.array(lengths, dtype=np.int64),
+        last=last,
+        # One slot more than there are fits nowhere, nor does what no array holds.
+        slots=np.array([min(length, longest) for length in lengths], dtype=np.int64),
         taken=cluster.demand * widths[:, None],
         capacity=cluster.capacity * _ROOM,
         weight=np.array([job.utility.value for job in instance.jobs]),
