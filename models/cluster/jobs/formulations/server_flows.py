@@ -43,7 +43,7 @@ class ServerFlows:
     ``late[j]`` : if the objective is ``weighted_tardiness``
         How late a job ends, in the same units.
     ``objective``
-        To be minimised, in the same units.
+        To be minimised, in the same units; weights are in units of :meth:`unit_weight`.
 
     References
     ----------
@@ -70,6 +70,11 @@ class ServerFlows:
     def unit_s(self, instance: JobsInstance) -> float:
         """In which times are measured."""
         return unit_of(float(max(map(shortest_s, instance.jobs))))
+
+    def unit_weight(self, instance: JobsInstance) -> float:
+        """In which weights are measured, so that tiny ones count too; 1 if there are none."""
+        heaviest = max(job.weight for job in instance.jobs)
+        return unit_of(heaviest, parts=1) if heaviest and instance.objective != "makespan" else 1.0
 
     def build(self, block: pyo.Block, instance: JobsInstance) -> None:
         """Fill ``block``."""
@@ -105,7 +110,7 @@ class ServerFlows:
             rows["jobs_before_have_ended"][i, j] = gap >= -end
             if i < j:
                 rows["one_is_before_the_other"][i, j] = term(block.before[i, j]) + term(block.before[j, i]) <= 1.0
-        objective = _objective(block, instance, rows, unit, end)
+        objective = self._objective(block, instance, rows, unit, end)
         rows.add_to(
             block,
             job_has_one_width="so many servers all the time",
@@ -166,20 +171,20 @@ class ServerFlows:
 
     def objective_value(self, instance: JobsInstance, value: float) -> float:
         """Seconds, times weights."""
-        return value * self.unit_s(instance)
+        return value * self.unit_s(instance) * self.unit_weight(instance)
 
-
-def _objective(block: pyo.Block, instance: JobsInstance, rows: Rows, unit: Fraction, end: float) -> Sum:
-    jobs = range(len(instance.jobs))
-    if instance.objective == "makespan":
-        block.last = pyo.Var(bounds=(0, end), doc="the makespan, in units")
+    def _objective(self, block: pyo.Block, instance: JobsInstance, rows: Rows, unit: Fraction, end: float) -> Sum:
+        jobs = range(len(instance.jobs))
+        weights = [float(Fraction(job.weight) / Fraction(self.unit_weight(instance))) for job in instance.jobs]
+        if instance.objective == "makespan":
+            block.last = pyo.Var(bounds=(0, end), doc="the makespan, in units")
+            for j in jobs:
+                rows["jobs_end_by_the_last"][j] = term(block.last) - term(block.end_time[j]) >= 0.0
+            return joined([term(block.last)])
+        if instance.objective == "weighted_completion":
+            return weighted((weights[j], block.end_time[j]) for j in jobs)
+        block.late = pyo.Var(jobs, bounds=(0, end), doc="tardiness, in units")
         for j in jobs:
-            rows["jobs_end_by_the_last"][j] = term(block.last) - term(block.end_time[j]) >= 0.0
-        return joined([term(block.last)])
-    if instance.objective == "weighted_completion":
-        return weighted((instance.jobs[j].weight, block.end_time[j]) for j in jobs)
-    block.late = pyo.Var(jobs, bounds=(0, end), doc="tardiness, in units")
-    for j in jobs:
-        due = float(Fraction(instance.jobs[j].deadline_s or 0) / unit)
-        rows["jobs_are_late"][j] = term(block.late[j]) - term(block.end_time[j]) >= -due
-    return weighted((instance.jobs[j].weight, block.late[j]) for j in jobs)
+            due = float(Fraction(instance.jobs[j].deadline_s or 0) / unit)
+            rows["jobs_are_late"][j] = term(block.late[j]) - term(block.end_time[j]) >= -due
+        return weighted((weights[j], block.late[j]) for j in jobs)
