@@ -14,6 +14,6 @@ PROBLEM = Problem(
     instance=StrategyInstance,
     solution=StrategyAssignment,
     evaluate=evaluate_strategies,
-    bound=later("ddlopt.models.deployment.strategies.bounds:strategies_bound"),
+    bound=later("ddlopt.frontier.deployment.strategies.bounds:strategies_bound"),
     kernels=always(f"{_KERNELS}.tables", f"{_KERNELS}.messages"),
 )

@@ -13,8 +13,8 @@ def best(instance: Any, solver: str) -> Method:
     """The exact method that proves soonest: with HiGHS behind it at the end, or else the program for that solver."""
     if solver != "highs":
         return formulation(ROOM, "strategy-selection", "formulations.strategy_selection:StrategySelection")(solver)
+    from ddlopt.frontier.deployment.strategies.best import StrategyBest
     from ddlopt.solvers.backends.highs import Highs
-    from ddlopt.solvers.deployment.strategies.best import StrategyBest
 
     behind = backend(solver)
     return StrategyBest(behind if isinstance(behind, Highs) else Highs())

@@ -8,10 +8,10 @@ from refusals import one_line
 from strategy_cases import enumerated, random_case
 from volume import for_each, slow
 
-from ddlopt.models.deployment.strategies.bounds import strategies_bound
+from ddlopt.frontier.deployment.strategies.bounds import strategies_bound
+from ddlopt.frontier.deployment.strategies.dual import Dual
+from ddlopt.frontier.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.core import core_of
-from ddlopt.models.deployment.strategies.dual import Dual
-from ddlopt.models.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection, arrays_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ddlopt.frontier.deployment.strategies.dual import Dual
+from ddlopt.frontier.deployment.strategies.kernels.messages import UNIT
+from ddlopt.frontier.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.deployment.strategies.core import Core, restricted
-from ddlopt.models.deployment.strategies.dual import Dual
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import arrays_of
-from ddlopt.models.deployment.strategies.kernels.messages import UNIT
 from ddlopt.models.deployment.strategies.ragged import EXACT, Ints
-from ddlopt.models.deployment.strategies.tree_dual import TreeDual
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.matrix import LinearModel

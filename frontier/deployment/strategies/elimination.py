@@ -3,7 +3,7 @@
 To eliminate a node is to put, in place of all costs that depend on it, their least for each choice of its neighbours.
 With one or two neighbours (leaves, and nodes between two others) what comes of it is a cost of a node or of an edge, so
 the rest is again a graph of strategies. All nodes, with prices in place of memory, are a matter of
-:mod:`ddlopt.models.deployment.strategies.junction_tree`.
+:mod:`ddlopt.frontier.deployment.strategies.junction_tree`.
 
 References
 ----------

@@ -5,15 +5,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
+from ddlopt.frontier.deployment.strategies.state import KERNELS, SearchState
+from ddlopt.frontier.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
-from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.models.deployment.strategies.ragged import Ints
-from ddlopt.models.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _TABLES = 5
@@ -26,7 +26,7 @@ class StrategyDynamicProgram(CertifiedMethod, uses=()):
 
     Nodes are eliminated one after the other, always the one with the smallest table. At prices the answer of the
     program is a bound, and prices are the best that there are
-    (:class:`~ddlopt.models.deployment.strategies.tree_dual.TreeDual`); of the answers that keep the limits the best
+    (:class:`~ddlopt.frontier.deployment.strategies.tree_dual.TreeDual`); of the answers that keep the limits the best
     is kept.
 
     Parameters

@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.strategies.kernels.messages import GRAPH, MESSAGES, Graph, Messages, belief, sweep
+from ddlopt.frontier.deployment.strategies.kernels.messages import GRAPH, MESSAGES, Graph, Messages, belief, sweep
 from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]

@@ -6,25 +6,25 @@ from shared_data import shared_data
 from strategy_cases import enumerated, random_case
 from volume import slow
 
+from ddlopt.frontier.deployment.strategies.best import _Run
+from ddlopt.frontier.deployment.strategies.dual import Dual
+from ddlopt.frontier.deployment.strategies.elimination import without_passages
+from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
+from ddlopt.frontier.deployment.strategies.kernels.forest import add_range, random_forest, solve_forest, tree_of
+from ddlopt.frontier.deployment.strategies.milp import narrowed
+from ddlopt.frontier.deployment.strategies.search import StrategySearch
+from ddlopt.frontier.deployment.strategies.state import SearchState
+from ddlopt.frontier.deployment.strategies.tree_decomposition import StrategyDynamicProgram
 from ddlopt.instances.generators.deployment.strategies import training, tree
 from ddlopt.instances.readers.graphs.iopddl import read_iopddl
 from ddlopt.models.deployment.strategies.core import core_of
-from ddlopt.models.deployment.strategies.dual import Dual
-from ddlopt.models.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
 from ddlopt.models.deployment.strategies.instance import StrategyInstance
-from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.strategies.best import _Run
-from ddlopt.solvers.deployment.strategies.kernels.forest import add_range, random_forest, solve_forest, tree_of
 from ddlopt.solvers.deployment.strategies.methods import ENTRIES, best
-from ddlopt.solvers.deployment.strategies.milp import narrowed
-from ddlopt.solvers.deployment.strategies.search import StrategySearch
-from ddlopt.solvers.deployment.strategies.state import SearchState
-from ddlopt.solvers.deployment.strategies.tree_decomposition import StrategyDynamicProgram
 from ddlopt.solvers.exact import lp_relaxation
 
 EXACT = Limits(gap=0.0)

@@ -23,10 +23,10 @@ from math import fsum, inf, isfinite
 import numpy as np
 from scipy.optimize import linprog
 
+from ddlopt.frontier.deployment.strategies.dual import grained, rounded_up
+from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
+from ddlopt.frontier.deployment.strategies.kernels.messages import UNIT
 from ddlopt.models.deployment.strategies.core import Core
-from ddlopt.models.deployment.strategies.dual import grained, rounded_up
-from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
-from ddlopt.models.deployment.strategies.kernels.messages import UNIT
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 
 ROUNDS = 300

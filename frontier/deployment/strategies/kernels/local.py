@@ -5,9 +5,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.strategies.kernels.messages import GRAPH, Graph
+from ddlopt.frontier.deployment.strategies.kernels.forest import Items, add_given, add_range, tree_of
+from ddlopt.frontier.deployment.strategies.kernels.messages import GRAPH, Graph
 from ddlopt.models.kernels import helper, inner, kernel
-from ddlopt.solvers.deployment.strategies.kernels.forest import Items, add_given, add_range, tree_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

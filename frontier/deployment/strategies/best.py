@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.deployment.strategies.dual import Dual, rounded_up
+from ddlopt.frontier.deployment.strategies.elimination import Rest, without_passages
+from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
+from ddlopt.frontier.deployment.strategies.milp import narrowed, solve_core, unit_of
+from ddlopt.frontier.deployment.strategies.search import StrategySearch
+from ddlopt.frontier.deployment.strategies.state import KERNELS, SearchState
+from ddlopt.frontier.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.deployment.strategies.core import Core, core_of
-from ddlopt.models.deployment.strategies.dual import Dual, rounded_up
-from ddlopt.models.deployment.strategies.elimination import Rest, without_passages
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
-from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.models.deployment.strategies.ragged import Ints
-from ddlopt.models.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
-from ddlopt.solvers.deployment.strategies.milp import narrowed, solve_core, unit_of
-from ddlopt.solvers.deployment.strategies.search import StrategySearch
-from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST_PAIRS = 1_500_000
@@ -55,7 +55,7 @@ class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
     4. Where what is left is small enough, the integer program over the local polytope solves it.
 
     Graphs of small width, as those of training steps mostly are, are solved exactly at prices of memory
-    (:class:`~ddlopt.models.deployment.strategies.tree_dual.TreeDual`), in place of 3. That bound is better, and
+    (:class:`~ddlopt.frontier.deployment.strategies.tree_dual.TreeDual`), in place of 3. That bound is better, and
     leaves out far more. Programs then go from small to large: of all choices below a target, which a few pairs an edge
     may have, then below higher ones. Each finds the best of those choices, often a better one than before, or proves
     that there is none below its target.

@@ -28,8 +28,7 @@ from math import ceil, fsum, inf
 
 import numpy as np
 
-from ddlopt.models.deployment.strategies.core import Core
-from ddlopt.models.deployment.strategies.kernels.messages import (
+from ddlopt.frontier.deployment.strategies.kernels.messages import (
     UNIT,
     Graph,
     Messages,
@@ -40,6 +39,7 @@ from ddlopt.models.deployment.strategies.kernels.messages import (
     least_with,
     sweep,
 )
+from ddlopt.models.deployment.strategies.core import Core
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 
 _WHOLE = 1e-6

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.strategies.kernels.messages import GRAPH, Graph
+from ddlopt.frontier.deployment.strategies.kernels.messages import GRAPH, Graph
 from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]

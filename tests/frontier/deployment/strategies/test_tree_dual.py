@@ -7,9 +7,9 @@ import pytest
 from strategy_cases import random_case
 from volume import slow
 
+from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
+from ddlopt.frontier.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.deployment.strategies.core import core_of
-from ddlopt.models.deployment.strategies.junction_tree import JunctionTree
-from ddlopt.models.deployment.strategies.tree_dual import TreeDual
 from ddlopt.models.errors import InfeasibleError
 
 

@@ -2,8 +2,8 @@
 
 import weakref
 
+from ddlopt.frontier.deployment.strategies.dual import Dual
 from ddlopt.models.deployment.strategies.core import core_of
-from ddlopt.models.deployment.strategies.dual import Dual
 from ddlopt.models.deployment.strategies.instance import StrategyInstance
 
 # Fewer where the core is large, so that a bound stays cheap.
@@ -15,7 +15,7 @@ _KNOWN: dict[int, tuple[weakref.ref[StrategyInstance], float]] = {}
 
 
 def strategies_bound(instance: StrategyInstance) -> float:
-    """What some passes of messages without prices of memory prove (:mod:`ddlopt.models.deployment.strategies.dual`).
+    """What some passes of messages without prices of memory prove (:mod:`ddlopt.frontier.deployment.strategies.dual`).
 
     Raises
     ------

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.deployment.strategies.elimination import without_passages
+from ddlopt.frontier.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.models.deployment.strategies.core import core_of
-from ddlopt.models.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 # Every fourth round also fixes nodes one by one, which takes longer.
@@ -25,7 +25,7 @@ _BETTER = 1e-4
 
 @dataclass(frozen=True)
 class StrategySearch(CertifiedMethod, uses=("seed", "start")):
-    """Bounds by messages and prices (:mod:`ddlopt.models.deployment.strategies.dual`), and choices found along the way.
+    """Bounds by messages and prices (:mod:`ddlopt.frontier.deployment.strategies.dual`), and choices found along the way.
 
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
     improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.

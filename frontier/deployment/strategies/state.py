@@ -5,13 +5,13 @@ import time
 
 import numpy as np
 
+from ddlopt.frontier.deployment.strategies.dual import Dual
+from ddlopt.frontier.deployment.strategies.kernels.fixing import fix
+from ddlopt.frontier.deployment.strategies.kernels.forest import Items, random_forest, solve_forest
+from ddlopt.frontier.deployment.strategies.kernels.local import improve
+from ddlopt.frontier.deployment.strategies.kernels.messages import Graph, Messages
 from ddlopt.models.deployment.strategies.core import Core
-from ddlopt.models.deployment.strategies.dual import Dual
-from ddlopt.models.deployment.strategies.kernels.messages import Graph, Messages
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
-from ddlopt.solvers.deployment.strategies.kernels.fixing import fix
-from ddlopt.solvers.deployment.strategies.kernels.forest import Items, random_forest, solve_forest
-from ddlopt.solvers.deployment.strategies.kernels.local import improve
 from ddlopt.solvers.heuristic import Clock
 
 KERNELS = tuple(f"ddlopt.solvers.deployment.strategies.kernels.{name}" for name in ("fixing", "forest", "local"))
