@@ -19,6 +19,7 @@ _HOMES = {
     "compression/levels": "compression.timeline",
     "deployment/plan": "deployment.plan",
     "deployment/partition": "deployment.partition",
+    "deployment/strategies": "deployment.strategies",
     "aggregation/graph": "aggregation.graph",
     "aggregation/registers": "aggregation.registers",
     "gossip/matchings": "gossip.matchings",

@@ -56,6 +56,12 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
+        "deployment/strategies",
+        ("tree-decomposition", "exact", "dynamic programming, with prices where memory binds", "tree_decomposition:StrategyDynamicProgram"),
+        ("strategy-search", "heuristic", "messages, prices of memory, forests and small trees, with a bound", "search:StrategySearch"),
+        storey="frontier",
+    ),
+    *entries(
         "compression",
         ("priced-choices", "heuristic", "our search at prices of both lanes and of the error", "timeline.priced_choices.priced_choices:PricedChoices"),
         storey="frontier",

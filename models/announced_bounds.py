@@ -26,11 +26,20 @@ class Bound:
         For people.
     value : callable
         ``value(instance)``: from below where the objective is minimised, else from above; None where it says nothing.
+    kernels : tuple of str
+        Modules of ours with kernels that it calls, which are compiled before the clock of a method.
     """
 
     problem: str
     name: str
     value: Callable[[Any], float | None]
+    kernels: tuple[str, ...] = ()
+
+
+def kernels(problem: str) -> tuple[str, ...]:
+    """What the bounds of ddlopt's frontier call on an instance of a problem."""
+    mine = (bound for bound, ours in _announced(*_now()) if ours and bound.problem == problem)
+    return tuple(name for bound in mine for name in bound.kernels)
 
 
 def tightest(instance: Any, problem: str, own: float | None) -> float | None:

@@ -91,6 +91,10 @@ class Problem:
         """The better of ``bound`` and of those that the frontier announces."""
         return announced_bounds.tightest(instance, self.path, self.bound(instance))
 
+    def kernels_for(self, instance: Instance) -> tuple[str, ...]:
+        """What ``evaluate`` and the tightest bound call on an instance."""
+        return (*self.kernels(instance), *announced_bounds.kernels(self.path))
+
     def module(self, storey: str, name: str = "") -> ModuleType | None:
         """What the room has in another storey: ``ddlopt.<storey>.<path>``, or the module ``name`` in that folder.
 

@@ -265,7 +265,7 @@ def kernels_of(method: Any, instance: Any) -> tuple[str, ...]:
     A method says so by an attribute ``kernels``, or, where it depends on the instance, by ``kernels_for(instance)``.
     """
     own = method.kernels_for(instance) if hasattr(method, "kernels_for") else getattr(method, "kernels", ())
-    return (*problem_of(instance).kernels(instance), *own)
+    return (*problem_of(instance).kernels_for(instance), *own)
 
 
 OPTIONS = ("threads", "seed", "start")

@@ -25,7 +25,7 @@ _BETTER = 1e-4
 
 @dataclass(frozen=True)
 class StrategySearch(CertifiedMethod, uses=("seed", "start")):
-    """Bounds by messages and prices (:mod:`ddlopt.frontier.deployment.strategies.dual`), and choices found along the way.
+    """Bounds by messages and prices (:mod:`.deployment.strategies.dual`), and choices found along the way.
 
     In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
     improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.

@@ -14,8 +14,8 @@ from ddlopt.models.deployment.strategies.core import Core
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.solvers.heuristic import Clock
 
-KERNELS = tuple(f"ddlopt.solvers.deployment.strategies.kernels.{name}" for name in ("fixing", "forest", "local"))
-"""Modules whose kernels a search may call, besides those of the instance."""
+KERNELS = tuple(f"ddlopt.frontier.deployment.strategies.kernels.{name}" for name in ("fixing", "forest", "local"))
+"""Modules whose kernels a search may call, besides those of the bounds of an instance."""
 
 # Nodes of a tree that is solved at once: small ones, so that many different ones are.
 _LARGEST_TREE = 60

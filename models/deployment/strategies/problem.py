@@ -4,8 +4,6 @@ from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.problem import Problem, always, later
 
-_KERNELS = "ddlopt.models.deployment.strategies.kernels"
-
 PROBLEM = Problem(
     path="deployment/strategies",
     title="how every operator is split over devices",
@@ -14,6 +12,6 @@ PROBLEM = Problem(
     instance=StrategyInstance,
     solution=StrategyAssignment,
     evaluate=evaluate_strategies,
-    bound=later("ddlopt.frontier.deployment.strategies.bounds:strategies_bound"),
-    kernels=always(f"{_KERNELS}.tables", f"{_KERNELS}.messages"),
+    bound=later("ddlopt.models.deployment.strategies.bounds:cheapest_bound"),
+    kernels=always("ddlopt.models.deployment.strategies.kernels.tables"),
 )
