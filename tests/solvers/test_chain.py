@@ -26,12 +26,15 @@ class Mine(DataParallel):
 def announce(monkeypatch):
     """Have packages announce links, by the name of the package."""
     chain._announced.cache_clear()
+    real = plugins.entry_points
 
     def told(**packages):
         points = [
             SimpleNamespace(value=f"{name}:LINKS", load=lambda links=links: links) for name, links in packages.items()
         ]
-        monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == "ddlopt.exact" else [])
+        monkeypatch.setattr(
+            plugins, "entry_points", lambda group: points if group == "ddlopt.exact" else real(group=group)
+        )
         chain._announced.cache_clear()
 
     yield told
