@@ -35,7 +35,7 @@ CARDS = {
 CALIBRATE = (298, 335, 260, 251, 242)
 """Rows that set what products reach (``instances/workloads/step_rates.py``)."""
 RULES = ("megatron-rule", "fully-sharded", "replicated-data", "alpa-stages", "galvatron-grid", "calculon-grid")
-GIBIBYTE = 2**30
+MEBIBYTE, GIBIBYTE = 2**20, 2**30
 
 
 def table5(asked):
@@ -187,6 +187,59 @@ def config_of(row):
     }  # fmt: skip
 
 
+def galvatron(asked):
+    """Galvatron's plan for Llama-2-7B on eight devices of 36 GiB and the proven best, by our figures and its own."""
+    folder = data("galvatron")
+    config = json.loads(data("large_models/configs/llama-2-7b.json").read_text(encoding="utf-8"))["config"]
+    wanted = json.loads((folder / f"galvatron_config_{GALVATRON}.json").read_text(encoding="utf-8"))
+    ours = read_transformer_pipeline(
+        config, precision="bf16", servers=1, accelerator="a100-80", memory_gigabytes=36 * GIBIBYTE / 1e9,
+        global_batch=wanted["global_bsz"], sequence=2048,
+    )  # fmt: skip
+    plan = StepPlan(
+        instance=ours.name, data=8, micro_batch=wanted["global_bsz"] // (8 * wanted["chunks"]),
+        sharding=WHOLLY if set(wanted["dp_types_enc"].split(",")) == {"1"} else ZERO[wanted["default_dp_type"]],
+        recomputed=wanted["checkpoint"].split(",").count("1"),
+    )  # fmt: skip
+    for told, instance in (("ours", ours), ("its profile", profiled(ours, folder))):
+        search = Search(instance, Space(), Clock(Limits(), None))
+        search.run()
+        for name, each in (("Galvatron", plan), ("proven best", search.best)):
+            found = evaluate_step(instance, each)
+            yield {
+                "times": told, "plan": name, **{degree: getattr(each, degree) for degree in SHOWN},
+                "step s": f"{float(found.objective):.4g}",
+                "above the best": signed(float(found.objective) / search.best_s - 1),
+                "memory GiB": f"{float(found.details['memory_bytes']) / GIBIBYTE:.1f}",
+                "fits": "yes" if found.feasible else "no",
+            }  # fmt: skip
+
+
+WHOLLY, ZERO = 3, {"ddp": 0, "zero2": 2}
+"""Levels of sharding: what Galvatron's ``dp_types_enc`` calls 1, and its default."""
+GALVATRON = "llama2-7b_1nodes_8gpus_per_node_36GB_bf16"
+SHOWN = ("tensor", "pipeline", "data", "micro_batch", "sharding", "recomputed")
+
+
+def profiled(instance, folder):
+    """The instance with times and activations of blocks, and a network, that are to ours as Galvatron measured them."""
+    measured = json.loads((folder / "computation_profiling_bf16_llama2-7b_all.json").read_text(encoding="utf-8"))
+    kept = json.loads((folder / "memory_profiling_bf16_llama2-7b_all.json").read_text(encoding="utf-8"))
+    kept = kept["layertype_0_sp"]["2048"]["tp_activation_per_bsz_dict"]["1"] * MEBIBYTE
+    network = json.loads((folder / "allreduce_bandwidth_1nodes_8gpus_per_node.json").read_text(encoding="utf-8"))
+    plain = next(way for way in instance.blocks[0].ways if way.key == (1, 1, 1, 2, False))
+    slower = measured["layertype_0_bsz2_seq2048"] * 2e-3 / plain.options[0].forward_s
+    fuller = kept * plain.micro_batch / plain.options[0].kept_bytes
+    parts = instance.model_dump()
+    for block in (parts["embedding"], *parts["blocks"], parts["head"]):
+        for option in (option for way in block["ways"] for option in way["options"]):
+            option["forward_s"] *= slower
+            option["backward_s"] *= slower
+            option["kept_bytes"] *= fuller
+    parts["tiers"][0]["bandwidth_bytes_per_s"] = network["allreduce_size_8_consec_1"] * 1e9
+    return instance.changed(**{name: parts[name] for name in ("embedding", "blocks", "head", "tiers")})
+
+
 def rules(asked):
     """How much longer than the proven best step the plans of rules take; none: no such plan fits."""
     for name in asked.names:
@@ -210,7 +263,7 @@ NAMES = tuple(
     for cluster in ("aws-p4d", "dgx-h100", "gb200-nvl72")
 )
 BENCH = Benchmark(
-    table5, grid, ranks, measured, rules,
+    table5, grid, ranks, measured, galvatron, rules,
     names=Option(NAMES, "bundled instances", quick=NAMES[:1]),
     released=Option("", "a checkout of calculon-ai/calculon"),
     time_limit=Option(120.0, quick=20.0),
