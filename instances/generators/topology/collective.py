@@ -20,6 +20,8 @@ from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, TopologyProblem
 from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance
 
+# A definition.
+_MICRO = 1e-6
 _GB = 1e9
 """Bytes."""
 _BOXES = {
@@ -59,6 +61,7 @@ def collective(
     job: str | None = None,
     design: str | None = None,
     cluster: str | None = None,
+    step_us: float | None = None,
 ) -> CollectiveInstance:
     """One collective on a network.
 
@@ -101,15 +104,19 @@ def collective(
         The file of that design; the best known one of a bundled instance if not given.
     cluster : str, optional
         In place of a network: a cluster's file or bundled name, whose tiers are switches.
+    step_us : float, optional
+        Latency in microseconds, of each link of the longest way that bytes go.
     """
     one_of("network", network, get_args(Network))
     one_of("collective", collective, get_args(Collective))
     positive("gigabytes", gigabytes)
     positive("gigabytes_per_s", gigabytes_per_s)
+    if step_us is not None:
+        positive("step_us", step_us)
     if job is not None:
-        return of_design(*_designed(job, design), collective, gigabytes * _GB, root)
+        return _in_steps(of_design(*_designed(job, design), collective, gigabytes * _GB, root), step_us)
     if cluster is not None:
-        return of_cluster(load(cluster), collective, gigabytes * _GB, root)
+        return _in_steps(of_cluster(load(cluster), collective, gigabytes * _GB, root), step_us)
     at_least("boxes", boxes, 1)
     at_least("accelerators", accelerators, 2)
     if max(boxes * 16, accelerators) > LARGEST:
@@ -126,9 +133,13 @@ def collective(
     else:
         count, links, name = _graph(network, accelerators, str(dimensions), degree, str(offsets), rng)
         switches, arcs = 0, {arc: each * gigabytes_per_s * _GB for arc, each in links.items()}
-    return joined(
-        f"{collective}-{name}", count, switches, arcs, collective, gigabytes * _GB, root, _SOURCES.get(network, "")
-    )
+    size, source = gigabytes * _GB, _SOURCES.get(network, "")
+    return _in_steps(joined(f"{collective}-{name}", count, switches, arcs, collective, size, root, source), step_us)
+
+
+def _in_steps(instance: CollectiveInstance, step_us: float | None) -> CollectiveInstance:
+    """The instance, with the latency of a step where one is given."""
+    return instance if step_us is None else instance.model_copy(update={"step_s": step_us * _MICRO})
 
 
 _SOURCES = {

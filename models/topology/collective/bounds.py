@@ -29,9 +29,40 @@ def collective_bound(instance: CollectiveInstance) -> float:
     return float(exact_collective_bound(instance)) * (1 - ROUNDING)
 
 
-@remembered
 def exact_collective_bound(instance: CollectiveInstance) -> Fraction:
-    r"""Seconds below which no plan is.
+    """Seconds below which no plan is: :func:`bandwidth_bound`, and :func:`latency_bound` besides.
+
+    A plan takes the sum of both kinds of time, and neither is less than its bound.
+    """
+    return bandwidth_bound(instance) + latency_bound(instance)
+
+
+def latency_bound(instance: CollectiveInstance) -> Fraction:
+    """Seconds that the steps of the longest way take at least: some bytes have to get from each root to the farthest.
+
+    In an all-reduce some tree has its sum at one root, which parts of it have to reach from everywhere, and from there
+    it has to get everywhere: the root for which both ways are shortest.
+    """
+    return least_hops(instance) * Fraction(instance.step_s) if instance.step_s else Fraction(0)
+
+
+@remembered
+def least_hops(instance: CollectiveInstance) -> int:
+    """Links of the longest way of any plan at least."""
+    roots = range(instance.accelerators) if instance.root is None else (instance.root,)
+    if instance.collective == "reduce-scatter":
+        return max(max(_far(instance.tails, instance.accelerators, root)) for root in roots)
+    out = [max(_far(instance.heads, instance.accelerators, root)) for root in roots]
+    if instance.collective == "all-reduce":
+        return min(
+            a + max(_far(instance.tails, instance.accelerators, root)) for a, root in zip(out, roots, strict=True)
+        )
+    return max(out)
+
+
+@remembered
+def bandwidth_bound(instance: CollectiveInstance) -> Fraction:
+    r"""Seconds for which the busiest link carries bytes in any plan, at least.
 
     * all-gather, reduce-scatter: the worst cut (:mod:`~ddlopt.models.topology.collective.cuts`), which trees attain
       wherever as much leads into each switch as out of it;
@@ -80,7 +111,7 @@ def _passed(instance: CollectiveInstance, parts: list[frozenset[int]]) -> Fracti
 
 
 def sets(instance: CollectiveInstance) -> Iterator[list[frozenset[int]]]:
-    """The sets of nodes by which :func:`exact_collective_bound` bounds, one or the parts of an all-reduce at a time."""
+    """The sets of nodes by which :func:`bandwidth_bound` bounds, one or the parts of an all-reduce at a time."""
     match instance.collective:
         case "all-gather":
             yield [worst_gather_cut(instance).side]
@@ -117,18 +148,18 @@ def _sides(instance: CollectiveInstance) -> list[frozenset[int]]:
 
 def _bytes_times_links(instance: CollectiveInstance) -> Fraction:
     """Links on shortest paths between all pairs, over all bandwidth."""
-    hops = sum(_hops(instance, source) for source in range(instance.accelerators))
+    everybody = range(instance.accelerators)
+    hops = sum(sum(_far(instance.heads, instance.accelerators, source)) for source in everybody)
     return hops / sum(capacities(instance).values(), Fraction(0))
 
 
-def _hops(instance: CollectiveInstance, source: int) -> int:
-    """Links on shortest paths from one accelerator to all others, together."""
-    far, waiting, total = {source: 0}, deque([source]), 0
+def _far(heads: dict[int, list[int]], accelerators: int, source: int) -> list[int]:
+    """Links on shortest paths from one accelerator to each that it reaches."""
+    far, waiting = {source: 0}, deque([source])
     while waiting:
         node = waiting.popleft()
-        total += far[node] if node < instance.accelerators else 0
-        for other in instance.heads.get(node, ()):
+        for other in heads.get(node, ()):
             if other not in far:
                 far[other] = far[node] + 1
                 waiting.append(other)
-    return total
+    return [links for node, links in far.items() if node < accelerators]

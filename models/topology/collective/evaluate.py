@@ -13,13 +13,13 @@ _SPREADS = ("all-gather", "broadcast", "all-reduce")
 
 
 def evaluate_collective(instance: CollectiveInstance, solution: CollectivePlan, exact: bool = False) -> Evaluation:
-    """Seconds for which the busiest link carries bytes, and what the plan violates.
+    """Seconds for which the busiest link carries bytes, with steps of the longest way, and what the plan violates.
 
     Shares are fractions and are added up as such, whatever ``exact`` says; there, times are fractions as well.
 
     Details are ``bandwidth_bytes_per_s`` (M over the objective), ``trees``, ``hops`` (of the longest way that bytes go
-    before they are where they are wanted) and ``tax`` (bytes that links carry over the fewest that accelerators have to
-    receive).
+    before they are where they are wanted; ``latency_s`` is what these take, where steps take time) and ``tax`` (bytes
+    that links carry over the fewest that accelerators have to receive).
     """
     checker = _Checker(instance)
     for place, tree in enumerate(solution.trees):
@@ -29,6 +29,8 @@ def evaluate_collective(instance: CollectiveInstance, solution: CollectivePlan, 
         return Evaluation(None, tuple(checker.violations))
     size = Fraction(instance.collective_bytes)
     busy = max(load * size / Fraction(instance.bandwidth[link]) for link, load in checker.load.items())
+    latency = checker.hops * Fraction(instance.step_s)
+    busy += latency
     carried, least = sum(checker.load.values()), _least_received(instance)
     details: dict[str, Number] = {
         "bandwidth_bytes_per_s": size / busy if busy else 0,
@@ -36,6 +38,8 @@ def evaluate_collective(instance: CollectiveInstance, solution: CollectivePlan, 
         "hops": checker.hops,
         "tax": carried / least,
     }
+    if latency:
+        details["latency_s"] = latency
     shown = details if exact else {name: float(value) for name, value in details.items()}
     return Evaluation(busy if exact else float(busy), tuple(checker.violations), shown)
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Part, without
 from ddlopt.models.topology.family import TopologyAnswer, TopologyProblem
 
 Collective = Literal["all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all"]
@@ -50,7 +50,8 @@ class CollectiveInstance(TopologyProblem):
     * ``all-to-all``: each accelerator has M bytes, M / N for each accelerator (itself included).
 
     Links carry bytes all the time, and the objective is how long the busiest one does: the time at full bandwidth, to
-    which large collectives come near. Latency is not modelled.
+    which large collectives come near. Where a step takes ``step_s`` besides, that is added for each link of the
+    longest way that bytes go before they are where they are wanted.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ class CollectiveInstance(TopologyProblem):
         M.
     root : int, optional
         Of a broadcast.
+    step_s : float
+        Latency: seconds that each link of the longest way takes besides.
 
     References
     ----------
@@ -78,6 +81,11 @@ class CollectiveInstance(TopologyProblem):
     collective: Collective = "all-gather"
     collective_bytes: float = Field(gt=0)
     root: int | None = None
+    step_s: float = Field(default=0.0, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_said(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "step_s")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -205,6 +213,28 @@ def busy_s(instance: CollectiveInstance, trees: Iterable[Tree]) -> dict[Arc, Fra
     """Seconds for which each link carries bytes, of those that carry any."""
     size = Fraction(instance.collective_bytes)
     return {link: size * each / Fraction(instance.bandwidth[link]) for link, each in shares_of_links(trees).items()}
+
+
+def longest_way(trees: Iterable[Tree]) -> int:
+    """Links that bytes go over one after the other before they are where they are wanted, at most."""
+    return max(
+        _deepest(((path[0], path[-1], len(path) - 1) for path in tree.spread), tree.root)
+        + _deepest(((path[-1], path[0], len(path) - 1) for path in tree.gather), tree.root)
+        for tree in trees
+    )
+
+
+def _deepest(edges: Iterable[tuple[int, int, int]], root: int) -> int:
+    """Links between the root and the farthest node, of edges (nearer, farther, links)."""
+    above = {far: (near, links) for near, far, links in edges}
+    depth = {root: 0}
+    for node in above:
+        way = [node]
+        while way[-1] not in depth:
+            way.append(above[way[-1]][0])
+        for each in way[-2::-1]:
+            depth[each] = depth[above[each][0]] + above[each][1]
+    return max(depth.values())
 
 
 def reached(heads: dict[int, list[int]], first: int) -> set[int]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree, longest_way
 from ddlopt.models.topology.collective.prices import shortest
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.collective.rings import ring_trees
@@ -154,6 +154,42 @@ class DoubleBinaryTree(_Oblivious):
             second = [(count - 1 - a, count - 1 - b) for a, b in first]
         half = Fraction(1, 2)
         return [(half, _root(first, count), first), (half, _root(second, count), second)]
+
+
+@dataclass(frozen=True)
+class Shallow(_Oblivious):
+    """Trees of shortest paths, on which bytes take as few steps as they can: out of each root, or out of one for sums.
+
+    With next to no bytes that is optimal where steps take time. An all-reduce has the root that is nearest to all.
+    """
+
+    name: ClassVar[str] = "shallow"
+
+    def answer(self, instance: CollectiveInstance, seed: int, clock: Clock, start: Any) -> Answer[CollectivePlan]:
+        """Of each root."""
+        up, down = instance.collective in ("reduce-scatter", "all-reduce"), instance.collective != "reduce-scatter"
+        roots = range(instance.accelerators) if instance.root is None else (instance.root,)
+        found = []
+        for root in roots:
+            spread = _nearest(instance, instance.heads, root) if down else ()
+            gather = _nearest(instance, instance.tails, root) if up else ()
+            back = tuple(path[::-1] for path in gather)
+            found.append(Tree(share=str(Fraction(1, len(roots))), root=root, gather=back, spread=spread))
+        if instance.collective == "all-reduce":
+            found = [min(found, key=lambda tree: longest_way([tree])).model_copy(update={"share": "1"})]
+        return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(found)), {}
+
+
+def _nearest(instance: CollectiveInstance, heads: dict[int, list[int]], root: int) -> tuple[Path, ...]:
+    """Paths to each accelerator from the last one on a shortest way out of the root."""
+    ways: dict[int, Path] = {root: (root,)}
+    waiting = [root]
+    for node in waiting:
+        for other in heads.get(node, ()):
+            if other not in ways:
+                ways[other] = ((node,) if node < instance.accelerators else ways[node]) + (other,)
+                waiting.append(other)
+    return tuple(ways[node] for node in range(instance.accelerators) if node != root)
 
 
 def binary_tree(count: int) -> Edges:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ddlopt.models.topology.collective.bounds import exact_collective_bound
+from ddlopt.models.topology.collective.bounds import bandwidth_bound, exact_collective_bound, latency_bound
 from ddlopt.models.topology.collective.instance import (
     Arc,
     CollectiveInstance,
@@ -13,6 +13,7 @@ from ddlopt.models.topology.collective.instance import (
     Path,
     Tree,
     busy_s,
+    longest_way,
 )
 from ddlopt.models.topology.collective.prices import Wanted, cheapest, least_cost, price_bound
 from ddlopt.solvers.certify import MethodOutput
@@ -68,7 +69,10 @@ class TreeColumns(CertifiedMethod, uses=("start",)):
         plans = [*_rounded(instance, parts, columns, trees, shares), *_of_start(instance, known)]
         plan, objective = min(plans, key=lambda each: each[1])
         if objective > bound:
-            bound = max(bound, *(price_bound(instance, each) for each in rounded_prices(generation, shares)))
+            bound = max(
+                bound,
+                *(price_bound(instance, each) + latency_bound(instance) for each in rounded_prices(generation, shares)),
+            )
         details = {"rounds": generation.rounds, "columns": len(columns), "exact": float(objective == bound)}
         return MethodOutput(plan, details, bound=float(bound))
 
@@ -86,7 +90,7 @@ class TreeColumns(CertifiedMethod, uses=("start",)):
         dict
             Of M, the parts that the collective has.
         """
-        floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+        floor = float(bandwidth_bound(instance)) / instance.collective_bytes
         first = cheapest(instance, {link: 1 / each for link, each in instance.bandwidth.items()})
         parts = {_part(instance, each.root, each.spread): each.part for each in first}
         trees: dict[Hashable, Wanted] = {}
@@ -163,5 +167,7 @@ def _rounded(
 
 
 def seconds_of(instance: CollectiveInstance, trees: Iterable[Tree]) -> Fraction:
-    """For which the busiest link is busy."""
-    return max(busy_s(instance, trees).values())
+    """For which the busiest link is busy, with the steps of the longest way."""
+    known = list(trees)
+    busy = max(busy_s(instance, known).values())
+    return busy + longest_way(known) * Fraction(instance.step_s) if instance.step_s else busy

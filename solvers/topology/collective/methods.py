@@ -23,7 +23,14 @@ def best(instance: CollectiveInstance, solver: str) -> Method:
     columns = heuristic(ROOM, "columns:TreeColumns")(solver)
     if instance.collective == "all-to-all" or instance.accelerators > _MOST_PACKED:
         return columns
-    return WarmStarted("exact", "topology", heuristic(ROOM, "forest:Forest")(solver), lambda _: columns, lambda _: 0.7)
+    packed = WarmStarted(
+        "exact", "topology", heuristic(ROOM, "forest:Forest")(solver), lambda _: columns, lambda _: 0.7
+    )
+    if not instance.step_s:
+        return packed
+    return WarmStarted(
+        "exact", "topology", heuristic(ROOM, "baselines:Shallow")(solver), lambda _: packed, lambda _: 0.1
+    )
 
 
 ENTRIES = entries(
@@ -36,6 +43,7 @@ ENTRIES = entries(
     ("ring", "heuristic", "the best ring of up to nine accelerators, else one that takes little time over all its hops", "rings:Rings", {"mixture": False}),
     ("blink", "heuristic", "Blink's trees out of one root, and back for sums", "forest:OneRoot"),
     ("ring-in-order", "heuristic", "one ring in the order of numbers", "baselines:RingInOrder"),
+    ("shallow", "heuristic", "trees of shortest paths, of the fewest steps", "baselines:Shallow"),
     ("halving-doubling", "heuristic", "binomial trees of recursive halving and doubling", "baselines:HalvingDoubling"),
     ("double-binary-tree", "heuristic", "two binary trees with half of the bytes each", "baselines:DoubleBinaryTree"),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.models.topology.collective.bounds import exact_collective_bound
+from ddlopt.models.topology.collective.bounds import bandwidth_bound
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.topology.collective.prices import shortest, through_switches
 from ddlopt.solvers.certify import MethodOutput
@@ -84,7 +84,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
             load = {link: times * once for link, times in loads(used).items()}
             return cost * float(once), exact, {ring: Column((), load)}
 
-        floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+        floor = float(bandwidth_bound(instance)) / instance.collective_bytes
         generation = Generation(instance.bandwidth, {(): Fraction(1)})
         shares = generation.run(priced, self.rounds if self.mixture else 1, floor, lambda: clock.expired)
         columns = [rings[key] for key in generation.columns]
@@ -106,7 +106,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
         def hops(prices: Mapping[Arc, float]) -> tuple[Floats, list[list[Path]]]:
             return self._hops(instance, prices)
 
-        floor = float(exact_collective_bound(instance)) / instance.collective_bytes
+        floor = float(bandwidth_bound(instance)) / instance.collective_bytes
         told, bound = best_order(instance, hops, once, floor, lambda: clock.expired)
         plans = [_plan(instance, [ring for _, ring in each], [share for share, _ in each]) for each in told]
         best = min(plans, key=lambda plan: seconds_of(instance, plan.trees))

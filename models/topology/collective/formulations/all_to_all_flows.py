@@ -60,6 +60,8 @@ class AllToAllFlows:
         """Other problems and other collectives."""
         if not isinstance(instance, CollectiveInstance):
             return f"it is a {instance.kind}, and no collective"
+        if instance.step_s:
+            return "steps take time, and flows do not know how far bytes go"
         if instance.collective != "all-to-all":
             return f"it has flows of all-to-all, and this is an {instance.collective}"
         return None

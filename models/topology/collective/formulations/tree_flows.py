@@ -79,6 +79,8 @@ class TreeFlows:
         """Other problems, and all-to-all."""
         if not isinstance(instance, CollectiveInstance):
             return f"it is a {instance.kind}, and no collective"
+        if instance.step_s:
+            return "steps take time, and flows do not know how far bytes go"
         if instance.collective not in _PHASES:
             return f"an {instance.collective} is sent along paths, not trees"
         return None
