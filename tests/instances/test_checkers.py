@@ -2,13 +2,17 @@
 
 import importlib.util
 import json
+import math
 import random
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
+from drawn_plans import drawn_plan, drawn_step
 from mutated import mutants
 
 from ddlopt import instances
@@ -22,8 +26,13 @@ FOLDER = ROOT / "instances" / "checkers"
 FILES = sorted(file for file in FOLDER.glob("*.py") if file.stem != "__init__")
 PROBLEMS = {file.stem.replace("_", "/", 1): file for file in FILES}
 LARGEST_BYTES, TAKEN = 60_000, 6
-NEAR = {"gossip/weights", "gossip/matchings", "gossip/circulant", "gossip/period"}
-"""Objectives with eigenvalues, which are no rational numbers."""
+TOLD_APART = ("goal", "objective", "collective", "mode", "stragglers")
+"""Fields of instances whose checks differ."""
+NEAR = dict.fromkeys(("gossip/weights", "gossip/matchings", "gossip/circulant", "gossip/period"), Fraction(1, 10**8))
+NEAR |= {"aggregation/table": Fraction(1, 10**30)}
+"""How far objectives may be apart that are no rational numbers: eigenvalues, and logarithms of 40 digits."""
+DRAWN = {"deployment/step": drawn_step, "deployment/plan": drawn_plan}
+"""Answers that are drawn, where good ones are much alike: few have pipelines, or operators that are duplicated."""
 FEW, MANY = 30, 10_000
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, ZeroDivisionError)
 """What a checker's ``main`` takes for no answer at all."""
@@ -46,7 +55,7 @@ def answers(path):
             instance = instances.load(name)
             if any(getattr(job, "delivery", None) for job in getattr(instance, "jobs", ())):
                 continue  # the checker of slots says that it does not cover these
-            kind = tuple(str(getattr(instance, field, "")) for field in ("goal", "objective", "collective", "mode"))
+            kind = tuple(str(getattr(instance, field, "")) for field in TOLD_APART)
             found.setdefault(kind, []).append((instance, json.loads(file.read_text()), json.loads(solution.to_json())))
     ranked = sorted((place, number, each) for number, own in enumerate(found.values()) for place, each in _spread(own))
     return [each for *_, each in ranked][:TAKEN]
@@ -82,7 +91,14 @@ def agree(path, expected, found):
         return False
     if expected[0] is None or path not in NEAR:
         return expected[0] == found[0]
-    return abs(float(expected[0]) - float(found[0])) <= 1e-8 * max(abs(float(expected[0])), 1e-3)
+    exact, other = (Fraction(each[0]) for each in (expected, found))
+    return abs(exact - other) <= NEAR[path] * max(abs(exact), Fraction(1, 1000))
+
+
+def shares(cases, count):
+    """How many of so many answers each instance gets: small ones more, so that all take about as long."""
+    weights = [1 / len(json.dumps(each[1:])) for each in cases]
+    return [math.ceil(count * weight / sum(weights)) for weight in weights]
 
 
 def compare(path, count, seed=0):
@@ -90,11 +106,11 @@ def compare(path, count, seed=0):
     checker, source, told = loaded(PROBLEMS[path]), random.Random(seed), {"feasible": 0, "broken": 0, "unreadable": 0}
     cases = answers(path)
     assert cases
-    for instance, data, good in cases:
+    for own, (instance, data, good) in zip(shares(cases, count), cases, strict=True):
         expected, found = verdicts(checker, instance, data, good)
         assert not expected[1]
         assert agree(path, expected, found), (instance.name, expected, found)
-        for changed in islice(mutants(good, source), -(-count // len(cases))):
+        for changed in islice(mutants(good, source), own):
             expected, found = verdicts(checker, instance, data, changed)
             assert agree(path, expected, found), (instance.name, expected, found, json.dumps(changed))
             told["unreadable" if expected is None else "broken" if expected[1] else "feasible"] += 1
@@ -113,6 +129,48 @@ def test_a_checker_agrees_on_ten_thousand_changed_answers(path):
     compare(path, MANY, seed=1)
 
 
+def compare_drawn(path, count, seed=0):
+    """Answers that are drawn; how many have an objective."""
+    checker, source, told = loaded(PROBLEMS[path]), random.Random(seed), 0
+    cases = answers(path)
+    for own, (instance, data, _) in zip(shares(cases, count), cases, strict=True):
+        for _ in range(own):
+            drawn = DRAWN[path](instance, source)
+            expected, found = verdicts(checker, instance, data, drawn)
+            assert agree(path, expected, found), (instance.name, expected, found, json.dumps(drawn))
+            told += expected is not None and expected[0] is not None
+    return told
+
+
+@pytest.mark.parametrize("path", DRAWN)
+def test_a_checker_agrees_on_drawn_answers(path):
+    assert compare_drawn(path, FEW) > FEW // 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", DRAWN)
+def test_a_checker_agrees_on_a_thousand_drawn_answers(path):
+    assert compare_drawn(path, MANY // 10, seed=1) > MANY // 50
+
+
+def test_weights_may_be_a_matrix():
+    checker, source = loaded(PROBLEMS["gossip/weights"]), random.Random(3)
+    for instance, data, good in answers("gossip/weights"):
+        if instance.goal in ("averaging", "chain"):
+            rows = np.eye(instance.size)
+            for (i, j), weight in zip(instance.network.edges, good["weights"], strict=True):
+                rows[[i, j], [i, j]] -= weight
+                rows[[i, j], [j, i]] += weight
+            whole = good | {"weights": [], "matrix": rows.tolist()}
+            for changed in [whole, *islice(mutants(whole, source), 20)]:
+                expected, found = verdicts(checker, instance, data, changed)
+                assert agree("gossip/weights", expected, found), (instance.name, expected, found)
+
+
+def test_every_problem_has_one():
+    assert set(PROBLEMS) == {listed.problem for listed in read().instances.values()}
+
+
 def test_they_stand_alone():
     for file in FILES:
         text = file.read_text(encoding="utf-8")
@@ -127,6 +185,23 @@ def test_what_two_share_is_the_same():
     shared = topology[topology.index("\ndef need(") : topology.index("\ndef check(")]
     assert "def iteration_s(" in shared
     assert shared in codesign
+
+
+def test_eigenvalues_are_proven_in_the_same_lines():
+    texts = [PROBLEMS[f"gossip/{name}"].read_text(encoding="utf-8") for name in ("weights", "matchings", "period")]
+    shared = texts[0][texts[0].index("\ndef positive(") : texts[0].index("\ndef rows_of(")]
+    assert all(shared in text for text in texts)
+
+
+@pytest.mark.parametrize("matrix", [[[2, 0], [0, 2]], [[0, 0], [0, 0]], [[-1, 0], [0, -3]], [[1, 1e-9], [1e-9, 1]]])
+def test_a_proven_eigenvalue_is_no_less_and_near(matrix):
+    largest = loaded(PROBLEMS["gossip/weights"]).largest([[Fraction(value) for value in row] for row in matrix])
+    (a, b), (_, c) = ([Fraction(value) for value in row] for row in matrix)
+    # The roots of x^2 - (a + c) x + (ac - b^2): at the larger one and beyond it is at least 0.
+    assert 2 * largest >= a + c
+    assert (largest - a) * (largest - c) >= b * b
+    near = largest - Fraction(1, 10**11) * (abs(a) + abs(b) + abs(c))
+    assert 2 * near < a + c or (near - a) * (near - c) < b * b or largest == 0
 
 
 def test_the_command_prints_objective_and_broken_rules(tmp_path):
