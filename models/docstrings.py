@@ -25,4 +25,4 @@ def parameters_of(thing: Any) -> Iterator[tuple[str, str, str]]:
 
 def without_markup(text: str) -> str:
     """A docstring's text on one line, without roles and literals."""
-    return re.sub(r"(?::\w+)?`+~?([^`]*)`+", r"\1", " ".join(text.split()))
+    return re.sub(r"(?::\w+:)?`+~?([^`]*)`+", r"\1", " ".join(text.split()))

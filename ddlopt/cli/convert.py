@@ -7,7 +7,7 @@ import typer
 
 from ddlopt.cli.shared import completion
 from ddlopt.cli.shared.arguments import ClusterFile, Out, Settings, emit, options_of, say, tell
-from ddlopt.cli.shared.formats import FormatsCommand, option_text
+from ddlopt.cli.shared.formats import FormatsCommand, option_text, told_line, value_after
 
 
 class ReadFormatsCommand(FormatsCommand):
@@ -24,7 +24,32 @@ class ReadFormatsCommand(FormatsCommand):
         lines.append(
             f"{readers.CLUSTER_FORMAT}: what all_reduce_perf prints; makes a cluster's file, from --cluster if given"
         )
+        lines.append("ddlopt convert --from FORMAT --help tells what they mean.")
         return lines
+
+    def of_format(self) -> list[str]:
+        """What the options of the format after ``--from`` mean."""
+        from ddlopt.instances import readers
+        from ddlopt.instances.readers.told import title, told
+
+        name = value_after(self.asked, "--from")
+        if name not in readers.FORMATS:
+            return []
+        lines = [f"{name}: {title(name)}"]
+        options = told(name)
+        if not options:
+            return [*lines, "It takes no options."]
+        own = [option.name for option in options if option.name in _OWN]
+        apart = f"; {', '.join(own)} may also be given as {' and '.join(map(_flag, own))}" if own else ""
+        return [*lines, f"What --set takes for {name}{apart}:", *(told_line(*option) for option in options)]
+
+
+_OWN = ("virtual_cluster", "start", "hours", "seed")
+"""Options of formats that the command has by itself."""
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def convert(

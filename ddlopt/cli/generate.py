@@ -1,40 +1,29 @@
 """The command ``generate``; with a family or a kind its help lists kinds or options."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from ddlopt.cli.shared import completion
 from ddlopt.cli.shared.arguments import ClusterFile, Out, Seed, Settings, emit, options_of
-from ddlopt.cli.shared.formats import written
+from ddlopt.cli.shared.formats import AskedCommand, told_line, value_after
 
 
-class KindsCommand(TyperCommand):
+class KindsCommand(AskedCommand):
     """A command whose help ends with the options of the kind that is asked for, or with the kinds of the family."""
 
-    _words: tuple[str, ...] = ()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep what is asked for: help comes before anything is read."""
-        self._words = tuple(args)
-        return super().parse_args(ctx, args)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        self.epilog = "\n\n".join(_kinds(*_family_and_kind(self._words)))
-        super().format_help(ctx, formatter)
+    def lines(self) -> list[str]:
+        """Kinds, or options of a kind."""
+        return _kinds(*_family_and_kind(self.asked))
 
 
 def _family_and_kind(words: Sequence[str]) -> tuple[str | None, str | None]:
     """The family and the kind among words of a command line."""
     from ddlopt.models.catalogue import FAMILY_NAMES
 
-    joined = [part for word in words for part in word.split("=", 1)]
-    kind = next((value for word, value in pairwise(joined) if word == "--kind"), None)
-    return next((word for word in joined if word in FAMILY_NAMES), None), kind
+    joined = (part for word in words for part in word.split("=", 1))
+    return next((word for word in joined if word in FAMILY_NAMES), None), value_after(words, "--kind")
 
 
 def _kinds(family: str | None, kind: str | None) -> list[str]:
@@ -46,9 +35,7 @@ def _kinds(family: str | None, kind: str | None) -> list[str]:
     if kind not in kinds(family):
         return [f"Kinds: {', '.join(kinds(family))}.", f"ddlopt generate {family} --kind K --help tells their options."]
     lines = [f"What --set takes for {kind}:"]
-    for option in told(family, kind):
-        default = "" if option.default is None else f"={written(option.default)}"
-        lines.append(f"{option.name}{default}: {option.meaning}".rstrip(": "))
+    lines += [told_line(*option) for option in told(family, kind)]
     return [*lines, "and any field of the instance that is not generated (ddlopt schema)."]
 
 

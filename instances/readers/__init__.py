@@ -119,7 +119,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
     for option, value in options.items():
         _require_size(option, value)
     try:
-        return _reader(source_format)(path, **options)
+        return reader_of(source_format)(path, **options)
     except DdloptError:
         raise
     except (ArithmeticError, ValueError, MemoryError) as problem:
@@ -143,11 +143,18 @@ def options_of(source_format: str) -> dict[str, Any]:
     UnknownNameError
         If there is no such format.
     """
-    _, *options = inspect.signature(_reader(source_format)).parameters.values()
+    _, *options = inspect.signature(reader_of(source_format)).parameters.values()
     return {option.name: option.default for option in options}
 
 
-def _reader(source_format: str) -> Callable[..., Instance]:
+def reader_of(source_format: str) -> Callable[..., Instance]:
+    """The function that reads a format.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+    """
     if source_format not in _READERS:
         raise UnknownNameError(f"there is no format '{source_format}'; there are: {', '.join(FORMATS)}")
     module, _, function = _READERS[source_format].rpartition(".")

@@ -60,10 +60,13 @@ def read_espresso(
     model : str, optional
         Which of the models in ``model_tensor.py``, e.g. ``vgg16``; needed where it has several.
     compressor : {"randomk", "dgc", "efsignsgd", "onebit"}
+        What gradients may be compressed by.
     ratio : float
         Part of the numbers that randomk and dgc keep.
     nodes, gpus_per_node : int
+        Machines, and GPUs of each.
     intra : {"nvlink", "pcie"}
+        What joins the GPUs of a node.
     two_level : bool
         Whether gradients may be compressed within nodes too.
     cpu : bool

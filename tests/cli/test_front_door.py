@@ -10,6 +10,7 @@ import pytest
 import ddlopt
 from ddlopt.instances import readers
 from ddlopt.instances.readers.graphs import flexnet
+from ddlopt.instances.readers.told import told
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers.external import checked
 from ddlopt.solvers.options import options_of, with_options
@@ -66,6 +67,30 @@ def test_the_help_of_convert_names_every_format_and_its_options(call):
         assert f" {name}: {next(iter(options), 'no options')}" in text
         assert all(option in text for option in options)
     assert "throughputs (needed)" in text
+
+
+@pytest.mark.parametrize("name", readers.FORMATS)
+def test_the_help_of_a_format_tells_what_its_options_mean(call, name):
+    known = told(name)
+    assert [option.name for option in known] == list(readers.options_of(name))
+    assert [option.name for option in known if not option.meaning.strip("; ").removesuffix("needed")] == []
+    code, out, _ = call("convert", "--from", name, "--help")
+    assert code == 0
+    text = " ".join(out.split())
+    assert all(f" {option.name}: " in text or f" {option.name}=" in text for option in known)
+    assert not any(mark in text for mark in ("``", ":class:", ":func:", ":data:", "None:", "Likewise"))
+
+
+def test_the_help_of_a_format_has_defaults_units_and_words(call):
+    text = " ".join(call("convert", "--from=philly", "--help")[1].split())
+    assert "slot_s=3600: Length of a slot (in seconds)" in text
+    assert "virtual_cluster: By default all" in text
+    assert "hours, seed may also be given as --virtual-cluster" in text
+    text = " ".join(call("convert", "--from", "espresso", "--help")[1].split())
+    assert "intra=nvlink: What joins the GPUs of a node (one of nvlink, pcie)" in text
+    assert "compressors: name[:parameter][/scope][/cpu]" in " ".join(call("convert", "--from", "onnx", "-h")[1].split())
+    assert "It takes no options." in call("convert", "--from", "miplib", "--help")[1]
+    assert "throughputs: The table; needed" in " ".join(call("convert", "--from", "gavel", "--help")[1].split())
 
 
 def test_the_example_of_the_help_works_for_flexnet_graphs(monkeypatch, tmp_path):

@@ -55,7 +55,7 @@ def network(
     batch : int
         Samples of a step, on all devices together.
     devices_of : {"testbed", "two-machines", "one-type", "random"} or Devices
-        See :mod:`~ddlopt.instances.workloads.device_groups`.
+        What devices there are; see :mod:`~ddlopt.instances.workloads.device_groups`.
     separate_gradients : bool
         Whether what computes a group's gradients of parameters is an operator of its own, which may be duplicated.
     grouping : {"consecutive", "metis"}, optional

@@ -44,6 +44,7 @@ def read_pipedream(
     ----------
     path : str or Path
     accelerators, processors : int
+        Devices that there are of each.
     slowdown : float
         Times on a processor, relative to those of the profile.
     memory_bytes : float
@@ -51,9 +52,11 @@ def read_pipedream(
     bandwidth_bytes_per_s : float
         Between an accelerator and main memory.
     training : bool
+        Whether backward passes are there too.
     goal : {"throughput", "latency"}
         Latency is that of inference.
     contiguous : bool
+        Whether a device has a contiguous part of the network.
     name : str, optional
         None: that of the file's folder.
 

@@ -48,6 +48,7 @@ def read_calculon(
     path, system : str or Path
         Files of the model and of the system.
     devices, global_batch : int
+        Accelerators, and samples of a step.
     tensor : int, optional
         The tensor degree; the inner network is then for that alone, and all else is sent over the outer one, as there.
     micro_batch : list of int, optional

@@ -72,8 +72,12 @@ def reader(load: Callable[..., Network], make: Callable[..., Instance]) -> Calla
 
     path = inspect.Parameter("path", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | None)
-    read.__signature__ = inspect.Signature([path, *of_load, *of_make, name])  # type: ignore[attr-defined]
+    made = inspect.signature(make, eval_str=True).return_annotation
+    read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [path, *of_load, *of_make, name], return_annotation=made
+    )
     read.__doc__ = make.__doc__
+    read.made_of = (load, make)  # type: ignore[attr-defined]
     return checked(read)
 
 
@@ -105,7 +109,7 @@ def compression(
     batch : int
         Samples of a GPU and step.
     accelerator : str or Accelerator
-        One of :data:`~ddlopt.instances.workloads.accelerators.ACCELERATORS`, or another.
+        A name of :data:`~ddlopt.instances.workloads.accelerators.ACCELERATORS`, such as ``h100``, or another.
     nodes, gpus_per_node, intra, intra_gigabytes_per_s, network_gigabit_per_s, latency_us, coding_us, compressors
         As in :func:`~ddlopt.instances.generators.compression.timeline.network`.
     error_budget_part, fusion

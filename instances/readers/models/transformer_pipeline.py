@@ -76,6 +76,7 @@ def read_transformer_pipeline(
     path : str, Path or mapping
         ``config.json``, or what it holds.
     objective : {"step", "throughput"}
+        The time of a step with the same degrees for all blocks, or samples per second of unlike stages.
     sequence : int, optional
         Tokens of a sample; by default the context, at most 2048.
     global_batch : int
@@ -86,6 +87,7 @@ def read_transformer_pipeline(
         By default what the configuration says.
     servers, gpus_per_server : int
     accelerator : str or Accelerator
+        A name of :data:`~ddlopt.instances.workloads.accelerators.ACCELERATORS`, such as ``h100``, or another.
     memory_gigabytes, intra_gigabytes_per_s : float, optional
         Of an accelerator, in 10⁹ bytes; by default those of its data sheet.
     network_gigabit_per_s : float

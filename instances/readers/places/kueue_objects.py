@@ -69,6 +69,7 @@ def read_kueue(
     busy : str, optional
         A hostlist of nodes that are not free.
     objective : {"pairs", "crossings", "max_gangs", "fits"}
+        What is optimized.
     name : str, optional
         None: the file's.
 

@@ -33,6 +33,7 @@ def read_node_list(
     busy : str, optional
         A hostlist of nodes that are not free.
     objective : {"pairs", "crossings", "max_gangs", "fits"}
+        What is optimized.
     name : str, optional
         None: the file's.
 

@@ -49,6 +49,7 @@ def read_slurm_topology(
     busy : str, optional
         A hostlist: ``node[01-04],node09``.
     objective : {"pairs", "crossings", "max_gangs", "fits"}
+        What is optimized.
     topology : str, optional
         Of those in a YAML file; None: the default one, or the only one.
     name : str, optional

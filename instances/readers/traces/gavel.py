@@ -97,6 +97,8 @@ def read_gavel(
         A key of the table: ``v100``, ``p100``, ``k80``, or one of these with ``_unconsolidated``.
     types : str, optional
         Several of them in place of it, and how many GPUs of each: ``"v100:8,p100:16,k80:24"``.
+    elastic : bool
+        Whether a job may have fewer workers than in the trace.
     mixed_types : bool
         Field of the instance. Gavel's gangs are on one type.
     start : float, optional

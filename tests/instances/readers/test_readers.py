@@ -220,7 +220,7 @@ def test_options_of_a_format(monkeypatch):
     def reader(path, virtual_cluster, start, hours=1.0):
         return path, virtual_cluster, start, hours
 
-    monkeypatch.setattr(readers, "_reader", lambda source_format: reader)
+    monkeypatch.setattr(readers, "reader_of", lambda source_format: reader)
     with pytest.raises(OptionError, match=r"format 'trace' needs start$"):
         convert("a.csv", "trace", virtual_cluster="v")
     assert convert("a.csv", "trace", virtual_cluster="v", start="monday") == ("a.csv", "v", "monday", 1.0)
