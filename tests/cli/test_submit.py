@@ -101,12 +101,18 @@ def test_a_bound_is_handed_in_with_its_proof(own_library, call, tmp_path, monkey
     instance, proof = instances.load(TINY), tmp_path / "proof.json"
     CombinatorialCertificate(TINY, instance.digest, Fraction(23, 2)).save(proof)
     made = call("submit", TINY, *WHO, "--certificate", proof, "--out", tmp_path / "b.json")
-    assert made == (0, f"{TINY}: bound 11.5 s, proven by the certificate\nwritten: {tmp_path / 'b.json'}\n", "")
+    told = f"{TINY}: bound 11.5 s, proven by the certificate"
+    assert made == (0, f"{told}; none was known\nwritten: {tmp_path / 'b.json'}\n", "")
     assert call("check", tmp_path / "b.json")[0] == 0
     handed_in(call, tmp_path, 2)
     code, out, err = call("submit", "--take", tmp_path / "s.json", "--take", tmp_path / "b.json")
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == f"{TINY}: the certificate is kept"
+    assert f"{told}, not better than the best known 11.5 s" in call("check", tmp_path / "b.json")[1]
+    record = instances.record(TINY)
+    weaker = record.model_copy(update={"bound": record.bound.model_copy(update={"value": 11.0})})
+    monkeypatch.setattr(instances, "record", lambda name: weaker)
+    assert f"{told}, better than the best known 11 s" in call("check", tmp_path / "b.json")[1]
     entry = certificates.entries()[TINY]
     assert (entry["evidence"], entry["method"], entry["gap"]) == ("combinatorial", "a ring", 0.0)
     kept = certificates.file_of(TINY)

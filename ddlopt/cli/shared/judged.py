@@ -32,7 +32,13 @@ def news_of(instance: "Instance", made: Any) -> Iterable[str]:
             yield f"{told}, {news} the best known {objective_text(best, unit, digits=12)}"
     if made.bound is not None:
         value = float(Fraction(made.bound))
-        yield f"{made.instance}: bound {objective_text(value, unit, digits=12)}, proven by the certificate"
+        best = None if known is None or known.bound is None else known.bound.value
+        told = f"{made.instance}: bound {objective_text(value, unit, digits=12)}, proven by the certificate"
+        if best is None:
+            yield f"{told}; none was known"
+        else:  # a bound is better on the other side
+            news = "better than" if better(best, value, instance.sense) else "not better than"
+            yield f"{told}, {news} the best known {objective_text(best, unit, digits=12)}"
 
 
 def print_judged(name: str, solution: Path | None, as_json: bool) -> bool:
