@@ -14,6 +14,7 @@ from decimal import Decimal as D
 from fractions import Fraction as F
 from functools import lru_cache
 
+# A third more digits than are certain.
 decimal.getcontext().prec = 60
 
 

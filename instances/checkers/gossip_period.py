@@ -13,6 +13,7 @@ import sys
 from fractions import Fraction as F
 
 MOST_STEPS = 4096
+"""Of a period where steps are slow by chance: the sum has as many terms for each worker."""
 
 
 def positive(matrix):
