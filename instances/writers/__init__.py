@@ -87,6 +87,12 @@ _WRITERS = {
         "a schedule for torch.distributed.pipelining, as CSV",
         bare=True,
     ),
+    "micro-batches": Writer(
+        "deployment.orders.micro_batches",
+        ("deployment/step", "deployment/pipeline"),
+        "the order of the plan's micro-batches as an instance of deployment/microbatches",
+        bare=True,
+    ),
     "slurm": Writer("slurm.slurm", ("scheduling",), "a script that submits a Slurm job for every run", _BASH),
     "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
     "node-list": Writer("cluster.hosts.node_list", ("cluster/placement",), "the hosts of each gang, with commas"),

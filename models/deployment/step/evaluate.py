@@ -207,6 +207,54 @@ def stage_parts(instance: StepInstance, plan: StepPlan, exact: bool = False) -> 
     return found
 
 
+@dataclass(frozen=True)
+class ChunkPart:
+    """What a chunk takes for a micro-batch, exactly; the sum of a stage's chunks is what the stage takes.
+
+    Parameters
+    ----------
+    forward_s, backward_s : Fraction
+        Of what is sent, a half is in each.
+    computed_backward_s : Fraction
+        The part of ``backward_s`` that is not sending.
+    held_bytes, kept_once_bytes : Fraction
+        Kept from forward to backward pass, and what an end keeps of one micro-batch however many are in flight.
+    """
+
+    forward_s: Fraction
+    backward_s: Fraction
+    computed_backward_s: Fraction
+    held_bytes: Fraction
+    kept_once_bytes: Fraction
+
+
+def chunk_parts(instance: StepInstance, plan: StepPlan) -> list[ChunkPart]:
+    """The chunks of a plan whose degrees are some of the instance, in the order in which micro-batches go through."""
+    network = _Network(instance, plan, Fraction)
+    chunks = [range(0, 0)] * (plan.pipeline * plan.interleaving)
+    for stage, own in enumerate(stage_chunks(instance, plan)):
+        chunks[stage :: plan.pipeline] = own
+    found = []
+    for place, chunk in enumerate(chunks):
+        stage = place % plan.pipeline
+        used = [
+            each
+            for each in stage_blocks(instance, plan, stage, [chunk])
+            if not each[3] or (place == 0 and each[0] is instance.embedding)
+            or (place == len(chunks) - 1 and each[0] is instance.head)
+        ]  # fmt: skip
+        times = _times(instance, plan.changed(interleaving=1), used, network, Fraction)
+        computed = times.pop("computation")
+        backward = sum((Fraction(option.backward_s) for _, _, option, _ in used), Fraction(0))
+        half = sum(times.values()) / 2
+        held, once = (
+            sum((Fraction(option.kept_bytes) for _, _, option, end in used if end is ends), Fraction(0))
+            for ends in (False, True)
+        )
+        found.append(ChunkPart(computed - backward + half, backward + half, backward, held, once))
+    return found
+
+
 Blocks = list[tuple[StepBlock, Way, StepOption, bool]]
 """Blocks of a stage, their ways and options, and whether they are one of the ends."""
 

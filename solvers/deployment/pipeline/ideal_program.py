@@ -14,6 +14,7 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.ordered_step import order_details
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 MOST_IDEALS = 2000
@@ -203,7 +204,7 @@ def best_chain(chains: Chains, low_s: float, clock: Clock) -> Found:
 
 
 @dataclass(frozen=True)
-class PipelineProgram(CertifiedMethod, uses=()):
+class PipelineProgram(CertifiedMethod, uses=("seed",)):
     r"""The best plan, over all ideals.
 
     With :math:`F_T(I, D)` the fewest devices of stages behind the ideal I that have D replicas in all and take less
@@ -226,6 +227,12 @@ class PipelineProgram(CertifiedMethod, uses=()):
         It refuses instances with more.
     line : bool
         Stages are cuts of one topological order, which is then its scope.
+    order : bool
+        The order of the plan's micro-batches is found as well, which makes its step exact; see
+        :func:`~ddlopt.models.deployment.orders_of_plans.order_instance`. ``details`` then have the step, a bound on it
+        in any order, and the price of the order: how much longer it is than N times the slowest stage's sample.
+    weights : float
+        Share of a backward pass that such an order has as a pass of its own.
 
     References
     ----------
@@ -235,6 +242,8 @@ class PipelineProgram(CertifiedMethod, uses=()):
 
     most_ideals: int = MOST_IDEALS
     line: bool = False
+    order: bool = False
+    weights: float = 0.0
 
     name: ClassVar[str] = "pipeline-ideals"
     covers: ClassVar[type[PipelineInstance]] = PipelineInstance
@@ -269,10 +278,12 @@ class PipelineProgram(CertifiedMethod, uses=()):
                 raise NoSolutionError(f"{told} that cuts one topological order")
             raise InfeasibleError(f"{told}{least_memory(instance, ideals, clock)}")
         details = {"ideals": float(len(ideals)), "questions": float(found.tried)}
-        bound_s = found.bound_s * (1 - ROUNDING)
+        bound_s, plan = found.bound_s * (1 - ROUNDING), chains.plan(found.chain)
+        if self.order:
+            details |= order_details(instance, [plan], clock, seed, self.weights)
         if self.line:
-            return MethodOutput(chains.plan(found.chain), details, scope="cuts of one order", scope_bound=bound_s)
-        return MethodOutput(chains.plan(found.chain), details, bound=bound_s)
+            return MethodOutput(plan, details, scope="cuts of one order", scope_bound=bound_s)
+        return MethodOutput(plan, details, bound=bound_s)
 
 
 def least_memory(instance: PipelineInstance, ideals: tuple[int, ...], clock: Clock) -> str:

@@ -11,6 +11,7 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.ordered_step import order_details
 from ddlopt.solvers.deployment.step.costs import Costs, Key, Shape, Stages, keys, limit_bytes, way_at
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -63,17 +64,28 @@ class Search:
     instance : StepInstance
     space : Space
     clock : Clock
+    keep : int
+        How many of the best plans; no more is looked at than tells these.
     """
 
-    def __init__(self, instance: StepInstance, space: Space, clock: Clock) -> None:
-        self.instance, self.space, self.clock = instance, space, clock
+    def __init__(self, instance: StepInstance, space: Space, clock: Clock, keep: int = 1) -> None:
+        self.instance, self.space, self.clock, self.keep = instance, space, clock, keep
         self.limit = limit_bytes(instance)
-        self.best: StepPlan | None = None
-        self.best_s = inf
+        self.kept: list[tuple[float, StepPlan]] = []
         self.leanest: StepPlan | None = None
         self.leanest_bytes = inf
         self.tried = 0
         self._stages: dict[tuple[int, int], Stages] = {}
+
+    @property
+    def best(self) -> StepPlan | None:
+        """The best plan so far."""
+        return self.kept[0][1] if self.kept else None
+
+    @property
+    def best_s(self) -> float:
+        """Seconds that a plan has to be better than, to be kept."""
+        return self.kept[-1][0] if len(self.kept) == self.keep else inf
 
     def run(self) -> float:
         """Look at all of them; a time below which there is no plan, which is the best's if the time sufficed."""
@@ -82,8 +94,8 @@ class Search:
             if bound_s >= self.best_s:
                 break
             if not self._look(costs):
-                return min(bound for bound, _ in nodes[place:])
-        return self.best_s
+                return min([bound for bound, _ in nodes[place:]] + [seconds for seconds, _ in self.kept])
+        return self.kept[0][0] if self.kept else inf
 
     def _nodes(self) -> Iterator[tuple[float, Costs]]:
         instance, space = self.instance, self.space
@@ -145,12 +157,15 @@ class Search:
                     if not self.space.copies_count:
                         seconds -= exposed
                     if seconds < self.best_s:
-                        self.best_s = seconds
-                        self.best = costs.plan(shape, sharding, recomputed, order)
-                        self.clock.report(seconds, None, self.best)
+                        self._take(seconds, costs.plan(shape, sharding, recomputed, order))
                 if costs.orderly and hidden_s >= self.best_s:
                     # More blocks made again take longer, and hide at most all that copies send.
                     break
+
+    def _take(self, seconds: float, plan: StepPlan) -> None:
+        self.kept = sorted([*self.kept, (seconds, plan)], key=lambda pair: pair[0])[: self.keep]
+        if self.kept[0][1] is plan:
+            self.clock.report(seconds, None, plan)
 
     def _recomputes(self, costs: Costs) -> bool:
         return costs.can_recompute and self.space.recomputed
@@ -194,7 +209,7 @@ def option_names(instance: StepInstance, key: Key) -> list[str]:
 
 
 @dataclass(frozen=True)
-class StepEnumeration(CertifiedMethod, uses=()):
+class StepEnumeration(CertifiedMethod, uses=("seed",)):
     r"""The best uniform plan: every one is looked at, or excluded by a bound.
 
     Degrees of blocks (t, c, e, b, and whether the sequence is shared) come in the order of a bound: no step is shorter
@@ -205,11 +220,24 @@ class StepEnumeration(CertifiedMethod, uses=()):
     more only while messages of copies are left that these would hide; orders of dimensions that put as many members of
     each group into units of tiers are one.
 
+    Parameters
+    ----------
+    orders : int
+        For so many of the best plans the order of micro-batches is found, which makes their step exact; see
+        :func:`~ddlopt.models.deployment.orders_of_plans.order_instance`. ``details`` then have the best plan's step in
+        its order, a bound on it in any order, and the price of the order: how much longer it is than the busiest
+        device's work; of several plans also the least step, and the number of its plan.
+    weights : float
+        Share of a backward pass that such orders have as a pass of its own.
+
     References
     ----------
     Ours; the time of a step is that of D. Narayanan et al., SC 2021; M. Isaev et al., "Calculon: a methodology and tool
     for high-level co-design of systems and large language models", SC 2023, enumerate a grid like that without bounds.
     """
+
+    orders: int = 0
+    weights: float = 0.0
 
     name: ClassVar[str] = "step-enumeration"
     covers: ClassVar[type[StepInstance]] = StepInstance
@@ -224,13 +252,15 @@ class StepEnumeration(CertifiedMethod, uses=()):
             If nothing fits.
         """
         simple = step_bound(instance)
-        search = Search(instance, Space(), clock)
+        search = Search(instance, Space(), clock, max(1, self.orders))
         bound_s = search.run()
         details = {"plans": float(search.tried)}
         if search.best is None:
             if bound_s < inf:
                 return MethodOutput(None, details, bound=max(simple, bound_s), message="the time is up")
             raise InfeasibleError(f"'{instance.name}': no plan fits into {room(instance)}{least(search)}")
+        if self.orders:
+            details |= order_details(instance, [plan for _, plan in search.kept], clock, seed, self.weights)
         return MethodOutput(search.best, details, bound=max(simple, bound_s * (1 - ROUNDING)))
 
 
