@@ -1,6 +1,5 @@
 """Steps of plans made exact: times and memory of their orders, and the bound that they keep to."""
 
-
 import pipeline_cases
 import pytest
 import step_cases
