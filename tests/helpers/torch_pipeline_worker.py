@@ -1,4 +1,4 @@
-"""One rank of a pipeline, for tests of exported schedules: ``torch_pipeline_worker.py SPEC RANK`` with PyTorch's Python.
+"""One rank of a pipeline, for tests of exported schedules: `torch_pipeline_worker.py SPEC RANK`, with PyTorch.
 
 It runs a schedule file on processes of gloo, and writes which passes ran in which order, and the gradients' errors.
 """

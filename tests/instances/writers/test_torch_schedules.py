@@ -1,5 +1,12 @@
 """Schedules for PyTorch's pipelines: written, read back, and broken ones refused."""
 
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 from refusals import one_line
 
@@ -7,6 +14,10 @@ import ddlopt
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers.schedules import read_schedule
 from ddlopt.models.errors import OptionError, SolutionError
+
+PYTHON = os.environ.get("DDLOPT_TORCH_PYTHON") or (sys.executable if find_spec("torch") else None)
+needs_torch = pytest.mark.skipif(PYTHON is None, reason="needs PyTorch, here or in the Python of DDLOPT_TORCH_PYTHON")
+WORKER = Path(__file__).parents[2] / "helpers" / "torch_pipeline_worker.py"
 
 
 def pipeline(**options):
@@ -82,3 +93,49 @@ def test_two_chains_are_no_pipeline(tmp_path):
     with pytest.raises(OptionError) as error:
         ddlopt.export_plan(instance, solution, "torch-schedule")
     one_line(error, "2 chains of chunks; PyTorch's schedules have one")
+
+
+RUNS = [
+    ("1f1b", {"fused": True}),
+    ("zb-h1", {}),
+    ("exact", {"memory": 5.0, "objective": "span", "last": 2.0}),
+    ("interleaved-1f1b", {"chunks": 2, "micro_batches": 4, "fused": True, "memory": 11.0}),
+    ("zb-v", {"chunks": 2, "shape": "v", "micro_batches": 8}),
+]
+
+
+@needs_torch
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "options"), RUNS)
+def test_pytorch_runs_the_order_of_the_plan(method, options, tmp_path):
+    """On four processes of gloo: every rank's passes are the plan's, and gradients are those of one process."""
+    instance = generate("microbatches", 0, **({"stages": 4, "micro_batches": 6} | options))
+    solution = ddlopt.solve(instance, method).solution
+    ddlopt.export_plan(instance, solution, "torch-schedule", out=tmp_path / "order.csv")
+    spec = {
+        "folder": str(tmp_path),
+        "schedule": str(tmp_path / "order.csv"),
+        "chunks": [instance.chunks[chunk].device for chunk in instance.chains[0]],
+        "micro_batches": instance.micro_batches,
+        "ranks": instance.devices,
+    }
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    ranks = [
+        subprocess.Popen(
+            [PYTHON, "-I", str(WORKER), str(tmp_path / "spec.json"), str(rank)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(instance.devices)
+    ]
+    try:
+        told = [process.communicate(timeout=600)[0] for process in ranks]
+    finally:
+        for process in ranks:
+            process.kill()
+    assert [process.returncode for process in ranks] == [0] * len(ranks), "\n".join(told)
+    for rank, order in enumerate(solution.orders):
+        found = json.loads((tmp_path / f"rank-{rank}.json").read_text())
+        assert tuple(found["passes"]) == order
+        assert found["error"] <= 1e-6
