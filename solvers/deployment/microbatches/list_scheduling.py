@@ -4,10 +4,10 @@ import heapq
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.microbatches.bounds import ticks_bound
+from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W, exact_ticks, order_of
-from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.microbatches.timing import value
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -159,8 +159,8 @@ class _State:
         return None, soonest
 
 
-def schedule(ticks: Ticks, rule: Rule) -> list[list[Kind]] | None:
-    """Words of kinds; None where the rule comes to a stop."""
+def schedule(ticks: Ticks, rule: Rule, clock: Clock | None = None) -> list[list[Kind]] | None:
+    """Words of kinds; None where the rule comes to a stop, or the time is up."""
     state = _State(ticks, rule)
     events = [0]
     left = sum(ticks.instance.micro_batches for _ in ticks.kinds)
@@ -169,6 +169,8 @@ def schedule(ticks: Ticks, rule: Rule) -> list[list[Kind]] | None:
         now = heapq.heappop(events)
         if now == last:
             continue
+        if clock is not None and clock.expired:
+            break
         last = now
         moved = True
         while moved:
@@ -220,7 +222,8 @@ class ListScheduling(Heuristic, uses=()):
     A device that is free begins what is most urgent of what is ready and fits, with an eye on what will be ready soon.
     F is begun only if the micro-batches in flight can still be ended one after another in the memory that is left.
     Several rules are tried, which differ in how far F runs ahead of B, whether F goes before B that far, and how long a
-    device waits rather than begin a W; the best order is the answer.
+    device waits rather than begin a W; the best order is the answer. Where none ends in time, or none fits, it is 1F1B
+    with as few micro-batches in flight as fit, or one micro-batch after another.
 
     Parameters
     ----------
@@ -239,18 +242,11 @@ class ListScheduling(Heuristic, uses=()):
     covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
 
     def answer(self, instance: MicroBatchInstance, seed: int, clock: Clock, start: Any) -> Any:
-        """The order.
-
-        Raises
-        ------
-        NoSolutionError
-            If no rule finds one in time.
-        """
+        """The order."""
+        require_room(instance)
         ticks = exact_ticks(instance)
         found, tried = best_list(ticks, clock, 1 if self.plain else None)
-        if found is None:
-            raise NoSolutionError("no rule finds an order that fits into the memory")
-        return order_of(ticks, found), {"rules": float(tried)}
+        return order_of(ticks, simple_words(ticks) if found is None else found), {"rules": float(tried)}
 
 
 def best_list(ticks: Ticks, clock: Clock, most: int | None = None) -> tuple[list[list[Kind]] | None, int]:
@@ -258,10 +254,10 @@ def best_list(ticks: Ticks, clock: Clock, most: int | None = None) -> tuple[list
     best, least, tried = None, None, 0
     low = ticks_bound(ticks)
     for rule in rules(ticks)[:most]:
-        if least is not None and (least <= low or clock.expired):
+        if clock.expired or (least is not None and least <= low):
             break
         tried += 1
-        words = schedule(ticks, rule)
+        words = schedule(ticks, rule, clock)
         if words is None:
             continue
         ticked = value(ticks, tuple(map(tuple, words)))

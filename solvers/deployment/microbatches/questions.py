@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -10,13 +9,12 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
-from ddlopt.models.deployment.microbatches.evaluate import evaluate_order
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import MOST_COLUMNS, CountedStarts, read_order
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.microbatches.ticks import Ticks, exact_ticks, near_ticks, order_of, words_of
-from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolverError
+from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building
@@ -24,7 +22,7 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
 from ddlopt.solvers.deployment.microbatches.search import OrderSearch
-from ddlopt.solvers.deployment.microbatches.timing import value
+from ddlopt.solvers.deployment.microbatches.timing import fits, value
 from ddlopt.solvers.heuristic import Asked, CertifiedMethod, Clock
 
 _MANY_DEVICES = 5
@@ -42,10 +40,10 @@ class Known:
 
     def take(self, order: MicroBatchOrder) -> bool:
         """Keep an order if it is better than what is known."""
-        checked = evaluate_order(self.ticks.instance, order, exact=True)
-        if not checked.feasible:
+        words = words_of(self.ticks, order)
+        if not fits(self.ticks, words):
             return False
-        found = value(self.ticks, words_of(self.ticks, order))
+        found = value(self.ticks, words)
         if found is None or (self.ticked is not None and found >= self.ticked):
             return False
         self.order, self.ticked = order, found
@@ -115,8 +113,7 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         if not known.closed:
             part = None if limits.time_s is None else clock.elapsed_s + clock.left_s / 4
             late = Asked(lambda: clock.expired or (part is not None and clock.elapsed_s > part))
-            with suppress(NoSolutionError):
-                known.take(OrderSearch().answer(instance, seed, late, start)[0])
+            known.take(OrderSearch().answer(instance, seed, late, start)[0])
         asked = 0
         for ticks, parts in self._scales(instance):
             if known.closed or clock.expired:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.microbatches.bounds import ticks_bound
+from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.ticks import Ticks, exact_ticks, order_of
-from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.microbatches.list_scheduling import Rule, rules, schedule
 from ddlopt.solvers.deployment.microbatches.timing import value
 from ddlopt.solvers.heuristic import Clock, Heuristic
@@ -25,7 +25,8 @@ class OrderSearch(Heuristic, uses=("seed",)):
        or priority. It is taken if its order is no worse. After ``patience`` rules without a better order the search
        goes on from a drawn one of the plain rules.
 
-    It ends where an order meets the combinatorial bound.
+    It ends where an order meets the combinatorial bound. Where no rule has ended in time, the answer is that of
+    list scheduling then.
 
     Parameters
     ----------
@@ -41,13 +42,8 @@ class OrderSearch(Heuristic, uses=("seed",)):
     covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
 
     def answer(self, instance: MicroBatchInstance, seed: int, clock: Clock, start: Any) -> Any:
-        """The order.
-
-        Raises
-        ------
-        NoSolutionError
-            If no rule finds one.
-        """
+        """The order."""
+        require_room(instance)
         ticks, draw = exact_ticks(instance), random.Random(seed)
         plain = rules(ticks)
         best: Words | None = None
@@ -56,14 +52,12 @@ class OrderSearch(Heuristic, uses=("seed",)):
         seen: dict[Rule, Fraction | None] = {}
         low, now, stale = ticks_bound(ticks), plain[0], 0
         for number in range(len(plain) + self.tries):
-            if least is not None and (least <= low):
-                break
-            if clock.expired and best is not None:
+            if clock.expired or (least is not None and least <= low):
                 break
             rule = plain[number] if number < len(plain) else _near(now, ticks, draw)
             if rule in seen:
                 continue
-            words, found = _run(ticks, rule)
+            words, found = _run(ticks, rule, clock)
             seen[rule] = found
             stale += 1
             if found is None:
@@ -76,13 +70,11 @@ class OrderSearch(Heuristic, uses=("seed",)):
                 now = rule
             if stale > self.patience and number >= len(plain):
                 now, stale = draw.choice([each for each in plain if each in known]), 0
-        if best is None:
-            raise NoSolutionError("no rule finds an order that fits into the memory")
-        return order_of(ticks, best), {"rules": float(len(seen))}
+        return order_of(ticks, simple_words(ticks) if best is None else best), {"rules": float(len(seen))}
 
 
-def _run(ticks: Ticks, rule: Rule) -> tuple[Words | None, Fraction | None]:
-    found = schedule(ticks, rule)
+def _run(ticks: Ticks, rule: Rule, clock: Clock) -> tuple[Words | None, Fraction | None]:
+    found = schedule(ticks, rule, clock)
     if found is None:
         return None, None
     words = tuple(map(tuple, found))

@@ -4,7 +4,7 @@ from collections import deque
 from fractions import Fraction
 from typing import NamedTuple
 
-from ddlopt.models.deployment.microbatches.ticks import Kind, Ticks, Words
+from ddlopt.models.deployment.microbatches.ticks import F, Kind, Ticks, Words
 
 Starts = list[list[int]]
 """Of every device, in the order of its word."""
@@ -91,6 +91,17 @@ def value(ticks: Ticks, words: Words) -> Fraction | None:
     if timing is None:
         return None
     return span(ticks, timing) if ticks.instance.objective == "span" else Fraction(makespan(ticks, timing))
+
+
+def fits(ticks: Ticks, words: Words) -> bool:
+    """Whether no device ever holds more than it has, in cells and so without any tolerance."""
+    for word, room in zip(words, ticks.room, strict=True):
+        taken = 0
+        for kind in word:
+            taken += ticks.cells[kind] if kind[1] == F else -ticks.cells[kind]
+            if taken > room:
+                return False
+    return True
 
 
 _NOWHERE = -(1 << 200)

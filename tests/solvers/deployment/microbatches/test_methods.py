@@ -9,10 +9,13 @@ import ddlopt
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers import convert
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
+from ddlopt.models.deployment.microbatches.ticks import exact_ticks
 from ddlopt.models.reading import parsed, read_text
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
 from ddlopt.solvers.deployment.microbatches.questions import OrderQuestions
+from ddlopt.solvers.heuristic import Asked
 
 EXACT = Limits(gap=0.0)
 
@@ -163,6 +166,19 @@ def test_time_that_is_up_leaves_a_bound():
     found = OrderQuestions().solve(instance, Limits(time_s=1e-9))
     assert found.checked
     assert found.bound < found.objective
+
+
+@pytest.mark.parametrize("name", ["list-scheduling", "order-search"])
+def test_rules_end_when_the_time_is_up(name):
+    """Within a rule as well; what always fits is the answer then."""
+    instance = generate("microbatches", 0, stages=6, micro_batches=12, memory=4.0, objective="span")
+    asked = iter(range(9))
+    late = Asked(lambda: next(asked, None) is None)
+    words, tried = best_list(exact_ticks(instance), late)
+    assert (words, tried) == (None, 1)
+    found = method(name, "deployment").solve(instance, Limits(time_s=1e-9))
+    assert found.checked
+    assert found.objective == method("1f1b:capped=true", "deployment").solve(instance, Limits()).objective
 
 
 @pytest.mark.slow
