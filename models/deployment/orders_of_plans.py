@@ -142,7 +142,8 @@ def _of_pipeline(instance: PipelineInstance, plan: PipelinePlan) -> dict[str, An
         flying = -(-behind[stage] // copies[stage])
         memory[device] = float(max(left, part["held_bytes"] * flying))
         ends[device] = float(part["end_s"])
-    parts, edges = [], []
+    parts: list[dict[str, Any]] = []
+    edges: list[dict[str, int]] = []
     for way in ways:
         edges += _chain(len(copies), len(parts))
         for stage, part in enumerate(own):

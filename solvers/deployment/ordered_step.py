@@ -64,7 +64,7 @@ def ordered_step(
 
 def order_details(
     instance: StepInstance | PipelineInstance,
-    plans: Sequence[StepPlan] | Sequence[PipelinePlan],
+    plans: Sequence[StepPlan | PipelinePlan],
     clock: Clock,
     seed: int,
     weights: float,

@@ -243,10 +243,11 @@ def chunk_parts(instance: StepInstance, plan: StepPlan) -> list[ChunkPart]:
             if not each[3] or (place == 0 and each[0] is instance.embedding)
             or (place == len(chunks) - 1 and each[0] is instance.head)
         ]  # fmt: skip
-        times = _times(instance, plan.changed(interleaving=1), used, network, Fraction)
+        took = _times(instance, plan.changed(interleaving=1), used, network, Fraction)
+        times = {what: Fraction(each) for what, each in took.items()}
         computed = times.pop("computation")
         backward = sum((Fraction(option.backward_s) for _, _, option, _ in used), Fraction(0))
-        half = sum(times.values()) / 2
+        half = sum(times.values(), Fraction(0)) / 2
         held, once = (
             sum((Fraction(option.kept_bytes) for _, _, option, end in used if end is ends), Fraction(0))
             for ends in (False, True)
