@@ -12,5 +12,5 @@ ENTRIES = (
 
 
 def default_method(instance: GossipProblem) -> str:
-    """``exact``, at any size."""
-    return "exact"
+    """``exact``, at any size; a search for several matchings at a time where no package has an exact method for them."""
+    return "exact" if exact_of(FAMILY).make("highs").refuses(instance) is None else "matchings-search"

@@ -45,7 +45,7 @@ def test_ports_without_a_condition_are_always_there(case, count):
                 assert block.component(port.name).ctype in (*LINEAR, pyo.Constraint, pyo.Block)
 
 
-@pytest.mark.parametrize("name", some(KINDS, KINDS.keys() - {"SlotEmbedding", "TimeIndexed"}))
+@pytest.mark.parametrize("name", some(KINDS, KINDS.keys() - {"PlanChoice", "SlotEmbedding", "TimeIndexed"}))
 def test_every_port_is_there_for_some_instance(name):
     """With the smallest instances first, until each has been seen."""
     missing = {str(port): port for port in ports_of(KINDS[name])}

@@ -28,7 +28,15 @@ FORMULATIONS = [
 ]
 """(family, name) of all, then options that make another model."""
 
-LONG = {"joint-milp", "latency-plain", "max-load-plain", "min-congestion", "rate-messages", "rigid-gangs"}
+LONG = {
+    "joint-milp",
+    "latency-plain",
+    "max-load-plain",
+    "min-congestion",
+    "rate-messages",
+    "rigid-gangs",
+    "slot-widths",
+}
 """Those that take some solver longest, although another of their problem is quick; by the slow tests only."""
 
 

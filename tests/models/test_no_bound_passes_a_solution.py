@@ -73,7 +73,7 @@ def test_none_passes_a_solution_of_an_odd_instance(path, seed):
         if entry.kind == "reference" or entry.make("highs").refuses(instance) is not None:
             continue
         try:
-            result = ddlopt.solve(instance, entry.name, time_limit=2.0)
+            result = ddlopt.solve(instance, entry.name, time_limit=1.0)
         except DdloptError:  # it covers others of its kind, but not this one
             continue
         if result.checked:

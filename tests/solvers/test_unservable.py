@@ -9,7 +9,7 @@ import pytest
 from feasible_cases import graph
 from scheduling_brute_force import brute_force, random_instance
 from topology_cases import all_to_all
-from volume import for_each, seeds, slow
+from volume import for_each, seeds, slow, spread
 
 import ddlopt
 from ddlopt.instances import generators
@@ -84,7 +84,7 @@ def small_memory():
     return type(generators.generate("codesign", "random", seed=3, servers=3, degree=2)).from_data(data)
 
 
-@pytest.mark.parametrize("name", UNSERVED)
+@pytest.mark.parametrize("name", spread(UNSERVED, 3))
 def test_what_nobody_can_serve_is_said_to_be_so(name):
     instance, told = UNSERVED[name](), 0
     for each, result in answers(instance):
