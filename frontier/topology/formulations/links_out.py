@@ -24,10 +24,14 @@ _ALL_CUTS = 7
 class LinksOut:
     r"""What some servers send at least, where no link has more than a load that is given; infeasible if none does.
 
-    Let S be servers whose images under a permutation of all servers, applied again and again, are n / \|S\| blocks, and
-    let the permutation take every group to one with as many bytes, and the traffic to itself. With :math:`f^s_{ij}` the
-    bytes from s on links from i to j, :math:`m_{ij}` links, :math:`h^k_{st}` the part of group k's rings in which t
-    follows s, and C the directions of links,
+    Let :math:`\sigma` be a permutation of the n servers, and S a set of servers such that
+
+    * the images :math:`S, \sigma(S), \sigma^2(S), \dots` are n / \|S\| disjoint blocks, which have all servers;
+    * :math:`\sigma` takes every all-reduce group to a group with as many bytes;
+    * :math:`\sigma` leaves the traffic as it is: :math:`T_{\sigma(s) \sigma(t)} = T_{st}`.
+
+    With :math:`f^s_{ij}` the bytes from s on links from i to j, :math:`m_{ij}` links, :math:`h^k_{st}` the part of
+    group k's rings in which t follows s, and C the directions of links,
 
     .. math::
         \min\ & \textstyle\sum_{s \in S} \sum_{ij} f^s_{ij} \\
@@ -42,8 +46,8 @@ class LinksOut:
 
     **If it is infeasible, every design has more than z bytes on its busiest link.** Take a design with no more. All its
     loads together are at most C z, and they are the sum of what the servers of each block send; so for some block this
-    is at most its part. The permutation takes that block to S, and the design to one for the same bytes, which
-    satisfies all rows. With all servers in S the permutation is that which leaves all where they are.
+    is at most its part. A power of :math:`\sigma` takes that block to S, and the design to one for the same bytes,
+    which satisfies all rows. If S has all servers, :math:`\sigma` is the identity.
 
     Rings and traffic have flows of their own, as traffic takes the hops of the Moore bound at least. The program is for
     jobs that fill all links, where few numbers of links come into question: of 24 choices of strategies for

@@ -201,7 +201,8 @@ class Configurations:
     References
     ----------
     P. C. Gilmore, R. E. Gomory, "A linear programming approach to the cutting-stock problem", Operations Research 9(6),
-    1961, for patterns; that intervals between events take the place of stock, and gains that of demand, is ours.
+    1961, for patterns. There a pattern cuts a roll of stock, and the demand for each width is met. Here a pattern fills
+    an interval between two events with jobs, and each job's gain is maximized; that use of patterns is ours.
     """
 
     patterns: tuple[tuple[Pattern, ...], ...] | None = None
