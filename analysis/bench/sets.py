@@ -3,7 +3,7 @@
 ``sets.json`` has them, with the digest of every instance; what is in a set is never changed once it is released. A set
 with other instances gets another name (``standard-2``). They were chosen by :func:`chosen`: of each problem those that
 are farthest apart in the logarithms of their sizes and of the seconds that proving them takes, so that a set is diverse
-and no family of names is in it ten times.
+and no family of names is in it ten times. Before a release ``text(chosen(index.read()))`` writes the file anew.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from ddlopt.instances import record
 from ddlopt.instances.index import Index, Listed
 from ddlopt.instances.library import certificates
 
@@ -57,9 +58,16 @@ def chosen(index: Index) -> dict[str, dict[str, str]]:
 
 
 def seconds(listed: Listed) -> float | None:
-    """What proving the instance took when its certificate was made; None where there is none."""
-    found: float | None = certificates.entries().get(listed.name, {}).get("proving_s")
-    return found
+    """What proving the instance took: when its certificate was made, or else in the run whose bound proves it.
+
+    None where nobody noted it.
+    """
+    noted: float | None = certificates.entries().get(listed.name, {}).get("proving_s")
+    known = None if noted is not None else record(listed.name)
+    if known is None or known.bound is None:
+        return noted
+    found = None if known.found is None else known.found.seconds
+    return found if known.bound.seconds is None else known.bound.seconds
 
 
 def farthest(own: Sequence[Listed], count: int) -> list[str]:

@@ -5,9 +5,11 @@ import json
 import pytest
 
 import ddlopt
+from ddlopt import instances
 from ddlopt.analysis.bench import sets
 from ddlopt.analysis.bench.suites import members
 from ddlopt.instances import index
+from ddlopt.instances.library import certificates
 
 
 @pytest.mark.parametrize("name", sets.TITLES)
@@ -25,10 +27,26 @@ def test_tiny_and_standard_have_every_problem_of_the_time():
     listed = index.read().instances
     there = {listed[name].problem for name in sets.members("standard")}
     assert {listed[name].problem for name in sets.members("tiny")} == there
-    assert len(there) >= 22
+    assert len(there) >= 27
 
 
-def test_farthest_first():
+def test_seconds_are_those_of_the_certificate_or_of_the_run_that_proves(monkeypatch):
+    name = "deployment/pipeline-tiny-l4-k4"
+    known, listed = instances.record(name), index.read().instances[name]
+    monkeypatch.setattr(certificates, "entries", dict)
+    assert sets.seconds(listed) == known.bound.seconds
+    without = known.model_copy(update={"bound": known.bound.model_copy(update={"seconds": None})})
+    monkeypatch.setattr(sets, "record", lambda name: without)
+    assert sets.seconds(listed) == known.found.seconds
+    monkeypatch.setattr(sets, "record", lambda name: None)
+    assert sets.seconds(listed) is None
+    monkeypatch.setattr(certificates, "entries", lambda: {name: {"proving_s": 7.5}})
+    assert sets.seconds(listed) == 7.5
+
+
+def test_farthest_first(monkeypatch):
+    monkeypatch.setattr(sets, "record", lambda name: None)
+
     def made(name, size):
         fields = dict.fromkeys(index.Listed.__dataclass_fields__) | {"sizes": {"n": size}}
         return index.Listed(**fields | {"name": name})
