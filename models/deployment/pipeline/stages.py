@@ -1,13 +1,13 @@
 """What stages can be, and the fastest options of each: whole numbers, so that nothing depends on an order of adding."""
 
 from collections import Counter
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from math import inf, lcm
-from typing import Any, NamedTuple
+from typing import Any
 
 from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance, PlanStage
+from ddlopt.models.deployment.pipeline.knapsack import NOTHING, Mix, best_mixes, fastest_mixes
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Way = tuple[int, int, int, int]
@@ -15,26 +15,6 @@ Way = tuple[int, int, int, int]
 sample in flight and besides."""
 Kind = tuple[Way, ...]
 """All options of a layer in a stage."""
-
-
-class Mix(NamedTuple):
-    """Options for some layers: their memory, their time, and how they were chosen: what came before, and the last."""
-
-    memory: int
-    time: int
-    chosen: Any
-
-
-NOTHING: tuple[Mix, ...] = (Mix(0, 0, None),)
-
-
-def best_mixes(mixes: Iterable[Mix], most: int) -> tuple[Mix, ...]:
-    """Those within the memory that no other one beats in both respects, from the leanest to the fastest."""
-    kept: list[Mix] = []
-    for mix in sorted(mixes, key=lambda each: each[:2]):
-        if mix.memory <= most and (not kept or mix.time < kept[-1].time):
-            kept.append(mix)
-    return tuple(kept)
 
 
 class Stages:
@@ -57,10 +37,10 @@ class Stages:
         unit = rate * samples * self._scale
         self._unit = unit.numerator
         memories = [Fraction(size) for option in options for size in (option.kept_bytes, option.fixed_bytes)]
-        self._memory_scale = lcm(*(each.denominator for each in memories))
+        self.memory_scale = lcm(*(each.denominator for each in memories))
         # What the check lets pass as rounding is a plan too: 0.1 and 0.2 bytes fit into 0.3.
         room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
-        self.memory = int(room * self._memory_scale)
+        self.memory = int(room * self.memory_scale)
         self._kinds: dict[tuple[int, int], Counter[Kind] | None] = {}
         self._mixes: dict[tuple[Kind, int, int, int], tuple[Mix, ...]] = {}
         self._fastest: dict[tuple[int, int, int], tuple[float, int, int]] = {}
@@ -138,8 +118,8 @@ class Stages:
         return (
             int((work + 2 * samples * moved) * self._scale),
             int(4 * Fraction(option.weight_bytes) * self._scale),
-            int(Fraction(option.kept_bytes) * self._memory_scale),
-            int(Fraction(option.fixed_bytes) * self._memory_scale),
+            int(Fraction(option.kept_bytes) * self.memory_scale),
+            int(Fraction(option.fixed_bytes) * self.memory_scale),
         )
 
     def seconds(self, time: int, replicas: int) -> float:
@@ -186,12 +166,14 @@ class Stages:
         least = sum(count * min(way[2] * flying + way[3] for way in kind) for kind, count in kinds.items())
         if least > self.memory:
             return None
-        mixes = NOTHING
-        for kind, count in kinds.items():
-            more = self._copies(kind, count, replicas, flying)
-            pairs = (Mix(a.memory + b.memory, a.time + b.time, (a.chosen, kind, b.chosen)) for a in mixes for b in more)
-            mixes = best_mixes(pairs, self.memory)
-        return mixes[-1] if mixes else None
+        groups = [self._copies(kind, count, replicas, flying) for kind, count in kinds.items()]
+        if not all(groups):
+            return None
+        time = memory = 0
+        chosen: Any = None
+        for kind, own in zip(kinds, fastest_mixes(groups, self.memory), strict=True):
+            time, memory, chosen = time + own.time, memory + own.memory, (chosen, kind, own.chosen)
+        return Mix(memory, time, chosen)
 
     def _copies(self, kind: Kind, count: int, replicas: int, flying: int) -> tuple[Mix, ...]:
         """All that is worth considering for so many layers that are alike."""

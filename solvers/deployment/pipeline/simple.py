@@ -9,10 +9,14 @@ from typing import Any, ClassVar
 from ddlopt.models.deployment.pipeline.bounds import pipeline_bound
 from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance, PipelinePlan, PlanStage
-from ddlopt.models.deployment.pipeline.stages import Mix, Stages, members
+from ddlopt.models.deployment.pipeline.knapsack import Mix
+from ddlopt.models.deployment.pipeline.stages import Stages, members
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.pipeline.ideal_program import MOST_IDEALS, Chains, best_chain
+from ddlopt.solvers.deployment.pipeline.chains import Chains, best_chain
 from ddlopt.solvers.heuristic import Clock, Heuristic
+
+_MOST_IDEALS = 2000
+"""Beyond, pairs of them take longer than anybody waits."""
 
 
 class GreedyStages(Stages):
@@ -89,7 +93,7 @@ class Piper(Heuristic, uses=()):
     algorithm 1 and the released code (msr-fiddle/piper).
     """
 
-    most_ideals: int = MOST_IDEALS
+    most_ideals: int = _MOST_IDEALS
 
     name: ClassVar[str] = "piper"
     covers: ClassVar[type[PipelineInstance]] = PipelineInstance
@@ -104,7 +108,7 @@ class Piper(Heuristic, uses=()):
         """
         stages = GreedyStages(instance)
         ideals = stages.ideals(self.most_ideals) or stages.prefixes()
-        chains = Chains(stages, ideals, clock, loads_grow=False)
+        chains = Chains(stages, ideals, clock)
         found = best_chain(chains, pipeline_bound(instance), clock)
         if found.chain is None:
             raise NoSolutionError("no plan was found that fits into the memory")

@@ -11,7 +11,9 @@ from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.deployment.pipeline.stages import Stages
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.deployment.pipeline.ideal_labels import LabelChains
 from ddlopt.solvers.deployment.pipeline.ideal_program import PipelineProgram
+from ddlopt.solvers.heuristic import Clock
 
 EXACT = Limits(gap=0)
 
@@ -127,8 +129,8 @@ def test_graphs_with_many_ideals_are_cut_along_an_order():
     layer = {"menus": [{"tensor": 1, "options": [{"name": "only", "time_s": 1.0}]}]}
     data = {"name": "wide", "layers": [{"name": f"l{n}", **layer} for n in range(12)], "devices": 4}
     wide = PipelineInstance.from_data(data | {"memory_bytes": 1, "bandwidth_bytes_per_s": 1, "micro_batches": 1})
-    assert "more than 2000 ideals" in PipelineProgram().refuses(wide)
-    found = ddlopt.solve(wide)
+    assert "more than 2000 ideals" in PipelineProgram(most_ideals=2000).refuses(wide)
+    found = PipelineProgram(line=True).solve(wide, EXACT)
     assert found.checked
     assert found.objective >= found.bound == pytest.approx(3)
 
@@ -149,3 +151,12 @@ def test_time_that_is_up_leaves_a_bound():
     found = PipelineProgram().solve(instance, Limits(time_s=1e-9))
     assert found.bound is not None
     assert found.status in (Status.NO_SOLUTION, Status.FEASIBLE)
+
+
+def test_options_that_no_stage_mixes_are_barred():
+    """One and a half options would do: mixed, they fit into 7 bytes in 1.5 seconds, and whole ones take 2."""
+    instance = one_stage(7, [[(0, 5), (1, 3)], [(0, 5), (1, 3)]])
+    chains = LabelChains(Stages(instance), (0, 1, 2, 3), Clock(Limits(), None))
+    assert chains.within(1.9) is None
+    assert len(chains.barred) == 1
+    assert chains.load_s(chains.within(2.1)) == 2
