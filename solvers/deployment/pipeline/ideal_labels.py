@@ -14,6 +14,8 @@ from ddlopt.solvers.heuristic import Clock
 
 _BLOCK = 64
 """Ideals between two looks at the clock: of thousands, each takes milliseconds."""
+_LEAN = 32
+"""Samples in flight up to which least memories are known; beyond, the sum of that many is too small, but not wrong."""
 
 
 class LabelChains(Chains):
@@ -99,12 +101,16 @@ def _network(stages: Stages, ideals: tuple[int, ...], most: int) -> Network:
     table = np.array([row for row, _ in rows], dtype=np.float64).reshape(-1, 4)
     table[:, 1] *= 4 / instance.micro_batches / instance.bandwidth_bytes_per_s
     fastest = np.zeros((len(instance.tensors), instance.size))
+    flying = np.arange(1, min(most, _LEAN) + 1)
+    lean = np.zeros((len(instance.tensors), len(flying), instance.size))
     missing = np.zeros(fastest.shape, dtype=np.int64)
     for degree in range(len(instance.tensors)):
         for layer in range(instance.size):
             own = table[first[layer, degree] : first[layer + 1, degree]]
             missing[degree, layer] = not len(own)
-            fastest[degree, layer] = own[:, 0].min() if len(own) else 0.0
+            if len(own):
+                fastest[degree, layer] = own[:, 0].min()
+                lean[degree, :, layer] = (own[:, 2] * flying[:, None] + own[:, 3]).min(axis=1)
     count = max(len(menu.options) for layer in instance.layers for menu in layer.menus)
     gathered = np.zeros((len(instance.edges), len(instance.tensors), count))
     scattered = np.zeros(gathered.shape)
@@ -131,6 +137,7 @@ def _network(stages: Stages, ideals: tuple[int, ...], most: int) -> Network:
         np.array(instance.replicas, dtype=np.int64),
         np.ascontiguousarray(fastest @ inside.T),
         np.ascontiguousarray(missing @ inside.T.astype(np.int64)),
+        np.ascontiguousarray(lean @ inside.T),
         words,
         instance.devices,
         most,

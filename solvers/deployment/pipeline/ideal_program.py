@@ -35,10 +35,10 @@ class PipelineProgram(CertifiedMethod, uses=("seed",)):
         \tau(J \setminus I, t, d, \lceil (D + d) / d \rceil) < T \} .
 
     A plan that is faster than T exists exactly if :math:`\min_D F_T(\emptyset, D) \le k`; T is found by bisection.
-    Piper's recursion has the devices as a state in place of T. Options are a knapsack with a choice for each layer,
-    solved exactly by lists of memory and time that nothing beats; layers that are alike share them, and all is counted
-    in whole numbers. What takes longer than T without any limit of memory, or leaves fewer devices than the work that
-    is left needs in time T, is passed over.
+    Piper's recursion has the devices as a state in place of T. Options are a knapsack with a choice for each layer. The
+    compiled program asks only whether some choice takes less than T: without any limit of memory, with the leanest
+    options, with mixed ones (a linear relaxation), and last by a short search among those that lose little. Stages of a
+    chain that it finds are held to their exact times, in whole numbers, and barred where these are not below T.
 
     Parameters
     ----------

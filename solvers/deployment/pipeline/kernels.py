@@ -19,10 +19,12 @@ _SUMS = 1e-9
 """What differences of long sums may be off by, as a part of the whole; what is near is added up anew."""
 _TERM = 1e-15
 """What each term of a sum may be off by, as a part of the sum of their sizes."""
+_NODES = 2000
+"""Of the search through options of a stage; then it counts as possible."""
 
 NETWORK = (
     "record(Network, i8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[::1], f8[:, :, ::1], "
-    "f8[:, :, ::1], i8[::1], i8[::1], f8[:, ::1], i8[:, ::1], u8[:, ::1], i8, i8, f8)"
+    "f8[:, :, ::1], i8[::1], i8[::1], f8[:, ::1], i8[:, ::1], f8[:, :, ::1], u8[:, ::1], i8, i8, f8)"
 )
 STATE = "record(State, i4[:, ::1], i4[:, ::1], i4[:, ::1])"
 BARRED = "record(Barred, i8[:, ::1], f8[::1])"
@@ -47,6 +49,8 @@ class Network(NamedTuple):
         Sum over layers of what the fastest options take.
     missing : (t, i) array
         Layers that have no menu of the degree.
+    lean : (t, y, i) array
+        Sum over layers of the least memory with y + 1 samples in flight; the last row is for more, too.
     words : (i, w) array
         Ideals as bits.
     devices, most : int
@@ -68,6 +72,7 @@ class Network(NamedTuple):
     replicas: Ints
     fastest: Floats
     missing: Ints
+    lean: Floats
     words: Words
     devices: int
     most: int
@@ -100,7 +105,16 @@ def extend(net: Network, state: State, barred: Barred, spare: Ints, limit: float
     labels = np.empty(net.most + 1, np.int64)
     fits = np.empty(net.replicas.size, np.int64)
     fails = np.empty(net.replicas.size, np.int64)
-    piece = Piece(np.empty(layers, np.int64), np.empty((layers, net.gathered.shape[2])), np.full(layers, -1))
+    options = net.gathered.shape[2]
+    piece = Piece(
+        np.empty(layers, np.int64),
+        np.empty((layers, options)),
+        np.full(layers, -1),
+        np.empty((layers * options, 3)),
+        np.empty(layers + 1, np.int64),
+        np.empty(layers + 1, np.int64),
+        np.empty((layers + 1, 5)),
+    )
     for behind in range(high, low - 1, -1):
         count, fewest = 0, net.devices + 1
         for total in range(net.most + 1):
@@ -120,8 +134,7 @@ def extend(net: Network, state: State, barred: Barred, spare: Ints, limit: float
                 least = whole - net.fastest[degree, ahead] - _SUMS * whole
                 if least >= limit * ((spare[ahead] - fewest) // net.tensors[degree]):
                     continue
-                size = _fill(net, piece, ahead, behind, degree)
-                base = _cut(net, piece, size, degree)
+                size, base = 0, 0.0
                 fits[:] = 0
                 fails[:] = net.most + 2
                 for label in labels[:count]:
@@ -134,12 +147,15 @@ def extend(net: Network, state: State, barred: Barred, spare: Ints, limit: float
                             break
                         if least >= limit * d:
                             continue
+                        flying = (total + d - 1) // d
+                        if flying >= fails[number] or _overfull(net, ahead, behind, degree, flying):
+                            continue
                         if _beaten(state.need, ahead, total, used):
                             break
-                        flying = (total + d - 1) // d
-                        if flying >= fails[number]:
-                            continue
                         if flying > fits[number]:
+                            if not size:
+                                size = _fill(net, piece, ahead, behind, degree)
+                                base = _cut(net, piece, size, degree)
                             inside = _fits(net, piece, size, base, degree, d, flying, limit) and not _barred(
                                 barred, ahead, behind, degree, number, flying, limit
                             )
@@ -154,11 +170,19 @@ def extend(net: Network, state: State, barred: Barred, spare: Ints, limit: float
 
 
 class Piece(NamedTuple):
-    """A stage: its layers, what their options take besides, and by layer the place in it or -1."""
+    """A stage: its layers, what their options take besides, and by layer the place in it or -1; room for a search.
+
+    That is, other options' time, memory and loss, the first one of each layer that has any, the next one to try, and
+    by depth what can still be saved of time and memory, and time, memory and what may still be lost.
+    """
 
     layers: Ints
     more: Floats
     place: Ints
+    other: Floats
+    first: Ints
+    next: Ints
+    bounds: Floats
 
 
 @inner()
@@ -167,6 +191,14 @@ def _within(words: Words, ahead: int, behind: int) -> bool:
         if words[ahead, word] & ~words[behind, word]:
             return False
     return True
+
+
+@inner()
+def _overfull(net: Network, ahead: int, behind: int, degree: int, flying: int) -> bool:
+    """Whether the leanest options surely need more than the memory."""
+    row = min(flying, net.lean.shape[1]) - 1
+    whole = net.lean[degree, row, behind]
+    return whole - net.lean[degree, row, ahead] - _SUMS * whole > net.memory
 
 
 @inner()
@@ -224,7 +256,8 @@ def _cut(net: Network, piece: Piece, size: int, degree: int) -> float:
 def _fits(net: Network, piece: Piece, size: int, base: float, degree: int, d: int, flying: int, limit: float) -> bool:
     """Whether options might take less than the limit within the memory: false only if none do.
 
-    The largest bound of options that may be mixed, by lines between a choice that fits and a faster one that does not.
+    The largest bound of options that may be mixed, by lines between a choice that fits and a faster one that does not,
+    and where it leaves the question open a search through what loses little by it.
     """
     room = limit * d
     time, memory = _choice(net, piece, size, degree, d, flying, 1.0, 0.0)
@@ -244,15 +277,77 @@ def _fits(net: Network, piece: Piece, size: int, base: float, degree: int, d: in
         off = _TERM * (size + 2) * (new + base + rate * (its + net.memory))
         if base + new + rate * (its - net.memory) - off >= room:
             return False
+        if its >= memory or its <= least:
+            return _mixed(net, piece, size, degree, d, flying, room - base, rate, off)
         if its > net.memory:
-            if its >= memory:
-                return True
             time, memory = new, its
         else:
-            if its <= least:
-                return True
             lean, least = new, its
     return True
+
+
+@inner()
+def _mixed(
+    net: Network, piece: Piece, size: int, degree: int, d: int, flying: int, room: float, rate: float, off: float
+) -> bool:
+    """Whether whole options may do, found by depth first among those that lose no more than what is left.
+
+    Every choice loses, by the sum of time and weighted memory, what its options do against the best ones.
+    """
+    bounds = piece.bounds
+    time, memory = _choice(net, piece, size, degree, d, flying, 1.0, rate)
+    if memory <= net.memory and time < room:
+        return True
+    left = room + rate * (net.memory - memory) - time + off
+    count, rows = 0, 0
+    for place in range(size):
+        layer = piece.layers[place]
+        first, last = net.first[layer, degree], net.first[layer + 1, degree]
+        best, its_time, its_memory = np.inf, 0.0, 0.0
+        for option in range(first, last):
+            own = net.time[option] + (d - 1) * net.reduced[option] + piece.more[place, option - first]
+            size_bytes = net.kept[option] * flying + net.fixed[option]
+            value = own + rate * size_bytes
+            if value < best or (value == best and own + size_bytes < its_time + its_memory):
+                best, its_time, its_memory = value, own, size_bytes
+        piece.first[count] = rows
+        for option in range(first, last):
+            own = net.time[option] + (d - 1) * net.reduced[option] + piece.more[place, option - first] - its_time
+            size_bytes = net.kept[option] * flying + net.fixed[option] - its_memory
+            loss = own + rate * size_bytes
+            if loss <= left and (own < 0.0 or size_bytes < 0.0):
+                piece.other[rows, 0], piece.other[rows, 1], piece.other[rows, 2] = own, size_bytes, loss
+                rows += 1
+        count += rows > piece.first[count]
+    piece.first[count] = rows
+    bounds[count, :2] = 0.0
+    for place in range(count - 1, -1, -1):
+        faster, leaner = 0.0, 0.0
+        for row in range(piece.first[place], piece.first[place + 1]):
+            faster, leaner = max(faster, -piece.other[row, 0]), max(leaner, -piece.other[row, 1])
+        bounds[place, 0], bounds[place, 1] = bounds[place + 1, 0] + faster, bounds[place + 1, 1] + leaner
+    bounds[0, 2], bounds[0, 3], bounds[0, 4] = time, memory, left
+    piece.next[0] = piece.first[0] - 1
+    place, nodes = 0, 0
+    while place >= 0:
+        row = piece.next[place]
+        if place == count or row == piece.first[place + 1]:
+            place -= 1
+            continue
+        piece.next[place] += 1
+        time, memory, left = bounds[place, 2], bounds[place, 3], bounds[place, 4]
+        if row >= piece.first[place]:
+            time, memory, left = time + piece.other[row, 0], memory + piece.other[row, 1], left - piece.other[row, 2]
+        place += 1
+        if left < 0.0 or memory - bounds[place, 1] > net.memory or time - bounds[place, 0] >= room:
+            place -= 1
+            continue
+        nodes += 1
+        if (memory <= net.memory and time < room) or nodes > _NODES:
+            return True
+        bounds[place, 2], bounds[place, 3], bounds[place, 4] = time, memory, left
+        piece.next[place] = piece.first[place] - 1
+    return False
 
 
 @inner()

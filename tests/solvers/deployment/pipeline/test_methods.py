@@ -1,5 +1,9 @@
 """Methods for pipelines against all plans, what heuristics lose, and what does not fit."""
 
+import itertools
+import math
+import random
+
 import pytest
 from pipeline_cases import best_of_all, drawn, tight
 from volume import for_each, seeds
@@ -153,10 +157,30 @@ def test_time_that_is_up_leaves_a_bound():
     assert found.status in (Status.NO_SOLUTION, Status.FEASIBLE)
 
 
-def test_options_that_no_stage_mixes_are_barred():
-    """One and a half options would do: mixed, they fit into 7 bytes in 1.5 seconds, and whole ones take 2."""
-    instance = one_stage(7, [[(0, 5), (1, 3)], [(0, 5), (1, 3)]])
-    chains = LabelChains(Stages(instance), (0, 1, 2, 3), Clock(Limits(), None))
-    assert chains.within(1.9) is None
+def test_a_stage_that_takes_too_long_to_search_is_asked_for_its_time_and_barred():
+    """Ten of twenty layers have to be lean; no bound tells that nine and a half are none, and there are many nines."""
+    instance = one_stage(61, [[(0, 4), (1, 2)]] * 20)
+    chains = LabelChains(Stages(instance), (0, (1 << 20) - 1), Clock(Limits(), None))
+    assert chains.within(9.9) is None
     assert len(chains.barred) == 1
-    assert chains.load_s(chains.within(2.1)) == 2
+    assert chains.load_s(chains.within(10.1)) == 10
+
+
+@for_each("seed", seeds(60, 3000))
+def test_a_stage_is_faster_than_a_limit_exactly_if_some_of_its_options_are(seed):
+    draw = random.Random(seed)
+    sizes, times = draw.choice([(9, 9), (40, 3), (3, 40)])
+    options = [
+        [(draw.randint(0, times), draw.randint(0, sizes)) for _ in range(draw.randint(1, 3))]
+        for _ in range(draw.randint(1, 5))
+    ]
+    memory = draw.randint(1, 1 + len(options) * sizes // 2)
+    instance = one_stage(memory, options)
+    mixed = [list(zip(*choice, strict=True)) for choice in itertools.product(*options)]
+    best = min((sum(time) for time, size in mixed if sum(size) <= memory), default=math.inf)
+    chains = LabelChains(Stages(instance), (0, (1 << len(options)) - 1), Clock(Limits(), None))
+    for limit_s in (best + 0.5, best, best - 0.5):
+        if 0 < limit_s < math.inf:
+            assert (chains.within(limit_s) is not None) == (limit_s > best)
+    # The search itself decides, without exact times of stages.
+    assert not chains.barred
