@@ -6,6 +6,7 @@ import random
 
 import pytest
 from pipeline_cases import best_of_all, drawn, tight
+from pipeline_ideals import best_of_sequences
 from volume import for_each, seeds
 
 import ddlopt
@@ -184,3 +185,16 @@ def test_a_stage_is_faster_than_a_limit_exactly_if_some_of_its_options_are(seed)
             assert (chains.within(limit_s) is not None) == (limit_s > best)
     # The search itself decides, without exact times of stages.
     assert not chains.barred
+
+
+@for_each("seed", seeds(2, 40))
+def test_graphs_of_eight_layers_on_eight_devices_have_the_best_of_all_sequences(seed):
+    draw = random.Random(seed)
+    small = drawn(seed, most=8, options=2)
+    while small.size < (6 if seed == 0 else 8):
+        seed += 1000
+        small = drawn(seed, most=8, options=2)
+    instance = small.changed(devices=8, micro_batches=draw.choice([4, 6, 8]), memory_bytes=draw.choice([12, 20, 40]))
+    best, found = best_of_sequences(instance), PipelineProgram().solve(instance, EXACT)
+    assert (best is None) == (found.status is Status.INFEASIBLE)
+    assert best is None or (near(found.objective, best) and near(found.bound, best))
