@@ -54,10 +54,10 @@ def fastest_mixes(groups: Sequence[Sequence[Mix]], most: int) -> list[Mix]:
     lost = [sorted(value - its for value in own)[1:2] or [room] for own, its in zip(values, least, strict=True)]
     order = sorted(range(len(groups)), key=lambda place: -lost[place][0])
     lean = sum(group[0].memory for group in groups)
-    mixes = [(0, 0, 0, None)]
+    mixes: list[tuple[int, int, int, Any]] = [(0, 0, 0, None)]
     for place in order:
         lean -= groups[place][0].memory
-        longer: list[tuple[int, int, int, Any]] = [
+        longer = [
             (memory + mix.memory, time + mix.time, loss + value - least[place], (chosen, mix))
             for memory, time, loss, chosen in mixes
             for mix, value in zip(groups[place], values[place], strict=True)

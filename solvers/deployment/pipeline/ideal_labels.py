@@ -70,9 +70,9 @@ class LabelChains(Chains):
             extend(self.network, state, barred, spare, limit_s, max(1, high - _BLOCK + 1), high)
         if need[0].min() > devices:
             return None
-        return self._read(state)
+        return self._pieces(state)
 
-    def _read(self, state: State) -> list[Piece]:
+    def _pieces(self, state: State) -> list[Piece]:
         place, total, found = 0, int(np.argmin(state.need[0])), []
         instance = self.stages.instance
         while place != len(self.ideals) - 1:
@@ -125,9 +125,13 @@ def _network(stages: Stages, ideals: tuple[int, ...], most: int) -> Network:
     words = np.zeros((len(ideals), -(-instance.size // 64)), dtype=np.uint64)
     for layer in range(instance.size):
         words[:, layer // 64] |= inside[:, layer].astype(np.uint64) << np.uint64(layer % 64)
+    time, reduced, kept, fixed = (np.ascontiguousarray(column) for column in table.T)
     return Network(
         first,
-        *(np.ascontiguousarray(column) for column in table.T),
+        time,
+        reduced,
+        kept,
+        fixed,
         np.array([edge.maker for edge in instance.edges], dtype=np.int64),
         np.array([edge.user for edge in instance.edges], dtype=np.int64),
         np.array([edge.size_bytes * twice for edge in instance.edges], dtype=np.float64),
