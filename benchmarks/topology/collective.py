@@ -17,6 +17,7 @@ from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.forest import Forest
+from ddlopt.solvers.topology.collective.shifted import Shifted
 
 NETWORKS = (
     ("dgx-a100", {"boxes": 2}), ("dgx-a100", {"boxes": 4}), ("rails", {"boxes": 4}), ("mi250", {}),
@@ -26,10 +27,12 @@ NETWORKS = (
     ("star", {"accelerators": 5}), ("path", {"accelerators": 4}), ("unequal", {"accelerators": 8, "degree": 3}),
 )  # fmt: skip
 SIZES = (
-    ("dgx-a100", {"boxes": 4}), ("dgx-a100", {"boxes": 8}), ("dgx-a100", {"boxes": 16}),
-    ("torus", {"dimensions": "4x4"}),
-    ("torus", {"dimensions": "8x8"}), ("torus", {"dimensions": "8x16"}),
-)  # fmt: skip
+    *(("dgx-a100", {"boxes": boxes}) for boxes in (8, 16, 32, 64, 128)),
+    *(("torus", {"dimensions": told}) for told in ("8x8", "8x16", "16x16", "16x32", "32x32")),
+    *(("random", {"accelerators": count, "degree": 3}) for count in (64, 128, 256, 512, 1024)),
+)
+PACKED = 128
+"""Accelerators up to which trees are packed here: twice as many take about sixteen times as long."""
 
 
 def made(network, options, collective):
@@ -69,18 +72,21 @@ def in_turn(asked):
 
 
 def growth(asked):
-    """Seconds for the bound (maximum flows) and for the trees, from the instance to the checked plan."""
+    """All-gather: processor seconds for the bound (maximum flows), for packed trees and for those that are shifted."""
     for network, options in SIZES[: asked.most]:
-        instance, began = made(network, options, "all-gather"), time.perf_counter()
+        instance = made(network, options, "all-gather")
+        began = time.process_time()
         bound = exact_collective_bound(instance)
-        middle = time.perf_counter()
-        result = Forest().solve(instance, Limits())
-        yield {
-            "network": instance.name.removeprefix("all-gather-"), "accelerators": instance.size,
-            "bound s": f"{middle - began:.2f}", "trees s": f"{result.runtime_s:.2f}",
-            "trees": len(result.solution.trees),
-            "at the bound": "yes" if evaluate_collective(instance, result.solution, True).objective == bound else "no",
-        }  # fmt: skip
+        row = {"bound s": f"{time.process_time() - began:.2f}"}
+        for method, column in ((Forest(), "packed"), (Shifted(), "shifted")):
+            row |= {f"{column} s": NONE, f"{column} trees": NONE}
+            if method.refuses(instance) is None and (column == "shifted" or instance.size <= PACKED):
+                began = time.process_time()
+                plan = method.solve(instance, Limits()).solution
+                row[f"{column} s"] = f"{time.process_time() - began:.2f}"
+                row[f"{column} trees"] = len(plan.trees)
+                assert evaluate_collective(instance, plan, exact=True).objective == bound
+        yield {"network": instance.name.removeprefix("all-gather-"), "accelerators": instance.size} | row
 
 
 def published(asked):

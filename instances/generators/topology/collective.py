@@ -39,9 +39,12 @@ _MI250 = (
 _NDV2 = "0-1:2 0-2:1 0-3:1 0-4:2 1-2:1 1-3:2 1-5:1 2-3:2 2-6:1 3-7:1 4-5:2 4-6:1 4-7:1 5-6:1 5-7:2 6-7:2"
 """Links of 25 GB/s in each direction between the eight accelerators of a box, as in microsoft/TE-CCL, ndv2.py."""
 
+_MOST_PORTS = 42
+"""Of a switch of a fat-tree: 18 522 accelerators."""
+
 Network = Literal[
     "dgx-a100", "dgx-h100", "rails", "mi250", "ndv2", "dgx2", "ring", "two-way-ring", "path", "star", "complete",
-    "hypercube", "torus", "circulant", "kautz", "de-bruijn", "random", "unequal",
+    "hypercube", "torus", "fat-tree", "circulant", "kautz", "de-bruijn", "random", "unequal",
 ]  # fmt: skip
 Arcs = dict[tuple[int, int], float]
 
@@ -55,6 +58,7 @@ def collective(
     boxes: int = 1,
     accelerators: int = 8,
     dimensions: str | int = "4x4",
+    twist: int = 0,
     degree: int = 2,
     offsets: str | int = "1,3",
     gigabytes_per_s: float = 1.0,
@@ -74,7 +78,8 @@ def collective(
         network), ``rails`` (the same with eight switches between boxes, one for the accelerators of each place),
         ``mi250`` (a box of sixteen without switches), ``ndv2`` (eight with links between them, one of which sends to
         other boxes and another one gets) and ``dgx2`` (sixteen on a switch, every second one sends to its left
-        neighbour's place in other boxes), both as TE-CCL has them. Graphs: ``ring``, ``circulant``, ``kautz``,
+        neighbour's place in other boxes), both as TE-CCL has them. ``fat-tree``: accelerators under three levels of
+        switches with ``degree`` ports. Graphs: ``ring``, ``circulant``, ``kautz``,
         ``de-bruijn`` and ``random`` have links in one direction, ``unequal`` has random bandwidths of 1 to 4 on a
         random graph, the others have the same in both.
     collective : str
@@ -89,10 +94,13 @@ def collective(
         Of a graph whose size nothing else says.
     dimensions : str or int
         Of a torus: ``4x4x4``.
+    twist : int
+        Of a torus with two dimensions: places along the second one by which links around the first one shift. A
+        ``4x8`` torus is usually twisted by 4.
     degree : int
         Links out of each accelerator: of ``kautz`` and ``de-bruijn`` (words over ``degree`` letters, one more for
         Kautz; as many accelerators as there are words of the shortest length that gives ``accelerators``), ``random``,
-        ``unequal``.
+        ``unequal``. Of a ``fat-tree``, ports of a switch, k: :math:`k^3/4` accelerators.
     offsets : str or int
         Of a circulant: accelerator v has links to v plus each.
     gigabytes_per_s : float
@@ -130,8 +138,11 @@ def collective(
     elif network == "mi250":
         count, switches, arcs = 16, 0, _weighted(_MI250, 1)
         name = "mi250-1x16"
+    elif network == "fat-tree":
+        count, switches, links = _fat_tree(degree)
+        name, arcs = f"fat-tree-k{degree}", dict.fromkeys(links, gigabytes_per_s * _GB)
     else:
-        count, links, name = _graph(network, accelerators, str(dimensions), degree, str(offsets), rng)
+        count, links, name = _graph(network, accelerators, str(dimensions), twist, degree, str(offsets), rng)
         switches, arcs = 0, {arc: each * gigabytes_per_s * _GB for arc, each in links.items()}
     size, source = gigabytes * _GB, _SOURCES.get(network, "")
     return _in_steps(joined(f"{collective}-{name}", count, switches, arcs, collective, size, root, source), step_us)
@@ -221,7 +232,7 @@ def _dgx2(boxes: int) -> tuple[int, int, Arcs]:
 
 
 def _graph(
-    network: str, count: int, dimensions: str, degree: int, offsets: str, rng: np.random.Generator
+    network: str, count: int, dimensions: str, twist: int, degree: int, offsets: str, rng: np.random.Generator
 ) -> tuple[int, Arcs, str]:
     """Accelerators, relative bandwidths and a name."""
     if network in ("random", "unequal"):
@@ -231,7 +242,12 @@ def _graph(
         return count, arcs, f"{network}-n{count}-d{degree}"
     if network == "torus":
         sizes = _numbers("dimensions", dimensions, "x", 1)
-        return math.prod(sizes), _both(_torus(sizes)), f"torus-{dimensions}"
+        if twist and len(sizes) != 2:
+            raise OptionError(
+                f"twist is {twist}; a torus of two dimensions is twisted, and dimensions is {dimensions!r}"
+            )
+        name = f"torus-{dimensions}" + (f"-twist{twist}" if twist else "")
+        return math.prod(sizes), _both(_torus(sizes, twist)), name
     if network == "circulant":
         steps = _numbers("offsets", offsets, ",", 1)
         name = f"circulant-{count}-{'-'.join(map(str, steps))}"
@@ -272,11 +288,33 @@ def _numbers(option: str, text: str, mark: str, least: int) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _torus(sizes: list[int]) -> Iterable[tuple[int, int]]:
+def _torus(sizes: list[int], twist: int) -> Iterable[tuple[int, int]]:
     places = {place: number for number, place in enumerate(product(*map(range, sizes)))}
     for place, number in places.items():
         for axis, size in enumerate(sizes):
-            yield number, places[(*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])]
+            further = [*place]
+            further[axis] = (place[axis] + 1) % size
+            if twist and axis == 0 and not further[0]:
+                further[1] = (place[1] + twist) % sizes[1]
+            yield number, places[tuple(further)]
+
+
+def _fat_tree(ports: int) -> tuple[int, int, Arcs]:
+    """Accelerators under edge switches, these under those that join a pod, these under the core.
+
+    M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008.
+    """
+    if ports % 2 or not 2 <= ports <= _MOST_PORTS:
+        raise OptionError(f"degree is {ports}; a switch of a fat-tree has an even number of ports, 2 to {_MOST_PORTS}")
+    half = ports // 2
+    count, edge, pod = half * half * ports, ports * half, ports * half
+    links = [(host, count + host // half) for host in range(count)]
+    for switch, place in product(range(edge), range(half)):
+        above = switch // half * half + place
+        links.append((count + switch, count + edge + above))
+    for switch, place in product(range(pod), range(half)):
+        links.append((count + edge + switch, count + edge + pod + switch % half * half + place))
+    return count, edge + pod + half * half, _both(links)
 
 
 def _words(network: str, count: int, degree: int) -> list[tuple[int, ...]]:

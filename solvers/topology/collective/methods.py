@@ -7,6 +7,8 @@ from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 ROOM = "topology/collective"
 
+_FEW = 64
+"""Accelerators up to which trees are packed at once: shallower than shifted ones, and there in a second."""
 _MOST_PACKED = 256
 """Accelerators up to which trees are packed: twice as many take about sixteen times as long."""
 _MOST_COLUMNS = 512
@@ -16,31 +18,38 @@ _MOST_COLUMNS = 512
 def best(instance: CollectiveInstance, solver: str) -> Method:
     """Trees packed at the bound of a cut, and column generation where they are not proven by it, or are too many.
 
-    Beyond, a ring, for which the bound of the cut is still exact and soon there.
+    Where accelerators are many and alike, trees of a few of them are shifted to all. Beyond what columns are generated
+    for, a ring, beside which the bound of the cut is still exact.
     """
-    if instance.collective != "all-to-all" and instance.accelerators > _MOST_COLUMNS:
-        return heuristic(ROOM, "baselines:RingInOrder")(solver)
-    columns = heuristic(ROOM, "columns:TreeColumns")(solver)
-    if instance.collective == "all-to-all" or instance.accelerators > _MOST_PACKED:
-        return columns
-    packed = WarmStarted(
-        "exact", "topology", heuristic(ROOM, "forest:Forest")(solver), lambda _: columns, lambda _: 0.7
-    )
-    if not instance.step_s:
-        return packed
-    return WarmStarted(
-        "exact", "topology", heuristic(ROOM, "baselines:Shallow")(solver), lambda _: packed, lambda _: 0.1
-    )
+    if instance.collective == "all-to-all":
+        return heuristic(ROOM, "columns:TreeColumns")(solver)
+    found = heuristic(
+        ROOM, "baselines:RingInOrder" if instance.accelerators > _MOST_COLUMNS else "columns:TreeColumns"
+    )(solver)
+    if instance.accelerators <= _MOST_PACKED:
+        found = _first("forest:Forest", 0.7, found, solver)
+    if instance.accelerators > _FEW:
+        found = _first("shifted:Shifted", 0.5, found, solver)
+    if instance.step_s and instance.accelerators <= _MOST_PACKED:
+        found = _first("baselines:Shallow", 0.1, found, solver)
+    return found
+
+
+def _first(which: str, part: float, then: Method, solver: str) -> Method:
+    """A method before another one, with part of the time."""
+    return WarmStarted("exact", "topology", heuristic(ROOM, which)(solver), lambda _: then, lambda _: part)
 
 
 ENTRIES = entries(
     ROOM,
     ("forest", "exact", "trees at the bound of the worst cut, packed by maximum flows, as fractions", "forest:Forest"),
+    ("shifted", "exact", "trees of a few roots with the best shares, shifted to all others that look the same", "shifted:Shifted"),
     ("tree-columns", "exact", "the linear program over trees or paths by column generation, as fractions", "columns:TreeColumns"),
     ("tree-flows", "exact", "the linear program of trees as flows to each accelerator, for all but all-to-all", "models:formulations.tree_flows:TreeFlows"),
     ("all-to-all-flows", "exact", "the linear program by sources, for all-to-all", "models:formulations.all_to_all_flows:AllToAllFlows"),
     ("rings", "heuristic", "rings with the best shares, by column generation", "rings:Rings"),
     ("ring", "heuristic", "the best ring of up to nine accelerators, else one that takes little time over all its hops", "rings:Rings", {"mixture": False}),
+    ("generator-rings", "heuristic", "rings of generators, as TopoOpt has them, with the best shares", "rings:Rings", {"orders": "generators"}),
     ("blink", "heuristic", "Blink's trees out of one root, and back for sums", "forest:OneRoot"),
     ("ring-in-order", "heuristic", "one ring in the order of numbers", "baselines:RingInOrder"),
     ("shallow", "heuristic", "trees of shortest paths, of the fewest steps", "baselines:Shallow"),

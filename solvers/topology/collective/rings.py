@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from math import gcd
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -45,6 +46,9 @@ class Rings(CertifiedMethod, uses=("seed",)):
         time over all its hops together.
     forwarding : bool
         Whether accelerators forward between neighbours of the ring, or only switches do.
+    orders : {"all", "generators"}
+        ``generators``: only rings "+p", in which each accelerator is followed by the one p numbers further on, p
+        coprime to their number. Of these the best mixture is proven, however many accelerators there are.
     rounds : int
         Linear programs at most.
 
@@ -56,14 +60,15 @@ class Rings(CertifiedMethod, uses=("seed",)):
 
     mixture: bool = True
     forwarding: bool = True
+    orders: Literal["all", "generators"] = "all"
     rounds: int = 300
 
     covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
 
     @property
     def name(self) -> str:
-        """``rings``, or ``ring``."""
-        return "rings" if self.mixture else "ring"
+        """``rings``, ``generator-rings``, or ``ring``."""
+        return ("generator-rings" if self.orders == "generators" else "rings") if self.mixture else "ring"
 
     def refuses(self, instance: Any) -> str | None:
         """All-to-all has no rings."""
@@ -72,10 +77,11 @@ class Rings(CertifiedMethod, uses=("seed",)):
     def find(self, instance: CollectiveInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Rings, with the bound on mixtures of rings where tours are exact."""
         rng, once = np.random.default_rng(seed), passes(instance)
-        if not self.mixture and instance.accelerators <= MOST:
+        by_generators = self.orders == "generators"
+        if not self.mixture and not by_generators and instance.accelerators <= MOST:
             return self._single(instance, once, clock)
         rings: dict[Hashable, Ring] = {}
-        exact = instance.accelerators <= EXACT
+        exact = by_generators or instance.accelerators <= EXACT
 
         def priced(prices: Mapping[Arc, float]) -> tuple[float, bool, Mapping[Hashable, Column]]:
             cost, ring = self._priced(instance, prices, rng)
@@ -95,7 +101,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
             for told in roundings(list(generation.columns.values()), instance.bandwidth, {(): Fraction(1)}, shares)
         ]
         best = min(plans, key=lambda plan: seconds_of(instance, plan.trees))
-        scope = "rings" if self.forwarding else "rings without forwarding"
+        scope = ("generator rings" if by_generators else "rings") + ("" if self.forwarding else " without forwarding")
         bound = max(generation.proven, floor) * instance.collective_bytes * (1 - SAME) if exact else None
         details = {"rounds": generation.rounds, "rings": len(shares.weights)}
         return MethodOutput(best, details, scope=scope, scope_bound=bound)
@@ -118,8 +124,11 @@ class Rings(CertifiedMethod, uses=("seed",)):
     ) -> tuple[float, Ring]:
         """The ring that costs least, or nearly so, and what it costs."""
         matrix, paths = self._hops(instance, prices)
-        exact = instance.accelerators <= EXACT
-        cost, order = least_tour(matrix) if exact else good_tour(matrix, rng)
+        exact = instance.accelerators <= EXACT or self.orders == "generators"
+        if self.orders == "generators":
+            cost, order = _least_of_generators(matrix)
+        else:
+            cost, order = least_tour(matrix) if exact else good_tour(matrix, rng)
         if not np.isfinite(cost):
             seen = "exists" if exact else "was found"
             raise NoSolutionError(f"no ring over all accelerators {seen} whose neighbours are joined directly")
@@ -133,6 +142,16 @@ class Rings(CertifiedMethod, uses=("seed",)):
         if instance.root is not None:
             matrix[:, instance.root] = 0.0  # a broadcast ends before it would be back
         return matrix, paths
+
+
+def _least_of_generators(costs: Floats) -> tuple[float, list[int]]:
+    """The ring "+p" that costs least, and what it costs; infinite where each has a hop without a path."""
+    count = len(costs)
+    numbers = np.arange(count)
+    rings = [p for p in range(1, count) if gcd(p, count) == 1]
+    values = [float(costs[numbers, (numbers + p) % count].sum()) for p in rings]
+    best = int(np.argmin(values))
+    return values[best], (numbers * rings[best] % count).tolist()
 
 
 def passes(instance: CollectiveInstance) -> Fraction:
