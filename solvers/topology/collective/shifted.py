@@ -11,19 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
-
 from ddlopt.models.topology.collective.bounds import bandwidth_bound
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.collective.shares import Column, Generation, loads, roundings
-from ddlopt.solvers.topology.collective.shifts import Ints, Shifts, shifts
-from ddlopt.solvers.topology.collective.spanning import Floats, least_spanning
-
-_LINK_ITSELF = 1e-12
-"""Of the largest price, that each link costs besides: below what prices are known by, above what is rounded."""
+from ddlopt.solvers.topology.collective.shifts import Shifts, shifts
+from ddlopt.solvers.topology.collective.spanning import least_spanning, over_switches, path_of
 
 
 @dataclass(frozen=True)
@@ -63,9 +56,7 @@ class Shifted(Heuristic, uses=()):
         """Trees of all roots."""
         known = shifts(instance)
         assert known is not None
-        room: dict[Arc, float] = defaultdict(float)
-        for orbit in known.orbits.values():
-            room[orbit] += instance.bandwidth[orbit]
+        room = {orbit: size * instance.bandwidth[orbit] for orbit, size in Counter(known.orbits.values()).items()}
         either = instance.collective == "all-reduce"
         parts: dict[Hashable, Fraction] = {(): Fraction(1)}
         if not either:
@@ -83,7 +74,7 @@ class Shifted(Heuristic, uses=()):
             return min(costs) if either else sum(costs) / len(costs), False, columns
 
         floor = float(bandwidth_bound(instance)) / instance.collective_bytes
-        generation = Generation(dict(room), parts)
+        generation = Generation(room, parts)
         shares = generation.run(priced, self.rounds, floor, lambda: clock.expired)
         columns = list(generation.columns.values())
         told = min(
@@ -119,47 +110,22 @@ def _cheapest(
     instance: CollectiveInstance, known: Shifts, prices: Mapping[Arc, float]
 ) -> list[tuple[float, int, tuple[Path, ...], tuple[Path, ...]]]:
     """Of each root what its trees cost, and their paths: into it and out of it, as the collective has them."""
-    costs, before = _over_switches(instance, prices)
+    costs, before = over_switches(instance, prices)
     found = []
     for root in known.roots:
         cost, gather, spread = 0.0, list[Path](), list[Path]()
         if instance.collective != "all-gather":
             for node, near in enumerate(least_spanning(costs.T, root)):
                 if node != root:
-                    gather.append(_path(instance, before, node, near))
+                    gather.append(path_of(instance, before, node, near))
                     cost += float(costs[node, near])
         if instance.collective != "reduce-scatter":
             for node, near in enumerate(least_spanning(costs, root)):
                 if node != root:
-                    spread.append(_path(instance, before, near, node))
+                    spread.append(path_of(instance, before, near, node))
                     cost += float(costs[near, node])
         found.append((cost, root, tuple(gather), tuple(spread)))
     return found
-
-
-def _over_switches(instance: CollectiveInstance, prices: Mapping[Arc, float]) -> tuple[Floats, Ints]:
-    """Costs of least paths between accelerators over switches alone, and the node before each node on these.
-
-    Accelerators stand in it twice, once as beginnings and, behind all nodes, as ends.
-    """
-    count, nodes = instance.accelerators, instance.nodes
-    tails = np.array([i for i, _ in instance.bandwidth])
-    heads = np.array([j if j >= count else nodes + j for _, j in instance.bandwidth])
-    # A link costs a little by itself: where prices tie, that makes paths short.
-    least = max(prices.values()) * _LINK_ITSELF or 1.0
-    weights = np.array([prices[link] + least for link in instance.bandwidth])
-    graph = csr_array((weights, (tails, heads)), shape=(nodes + count, nodes + count))
-    costs, before = dijkstra(graph, indices=range(count), return_predecessors=True)
-    return np.ascontiguousarray(costs[:, nodes:]), before
-
-
-def _path(instance: CollectiveInstance, before: Ints, first: int, last: int) -> Path:
-    way = [last]
-    node = int(before[first, instance.nodes + last])
-    while node != first:
-        way.append(node)
-        node = int(before[first, node])
-    return first, *way[::-1]
 
 
 def _shifted(

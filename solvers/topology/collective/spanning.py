@@ -1,10 +1,18 @@
-"""Least spanning trees out of a root among many nodes, in floating point."""
+"""Least spanning trees out of a root among many accelerators, in floating point; their arcs lead over switches."""
+
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_LINK_ITSELF = 1e-12
+"""Of the largest price, that each link costs besides: below what prices are known by, above what is rounded."""
 
 
 def least_spanning(costs: Floats, root: int) -> list[int]:
@@ -102,3 +110,29 @@ def _expanded(rounds: list[tuple[Ints, Ints, Ints, Ints]], root: int, count: int
     for tail, head in entering:
         before[head] = tail
     return before
+
+
+def over_switches(instance: CollectiveInstance, prices: Mapping[Arc, float]) -> tuple[Floats, Ints]:
+    """Costs of least paths between accelerators over switches alone, and the node before each node on these.
+
+    Accelerators stand in it twice, once as beginnings and, behind all nodes, as ends.
+    """
+    count, nodes = instance.accelerators, instance.nodes
+    tails = np.array([i for i, _ in instance.bandwidth])
+    heads = np.array([j if j >= count else nodes + j for _, j in instance.bandwidth])
+    # A link costs a little by itself: where prices tie, that makes paths short.
+    least = max(prices.values()) * _LINK_ITSELF or 1.0
+    weights = np.array([prices[link] + least for link in instance.bandwidth])
+    graph = csr_array((weights, (tails, heads)), shape=(nodes + count, nodes + count))
+    costs, before = dijkstra(graph, indices=range(count), return_predecessors=True)
+    return np.ascontiguousarray(costs[:, nodes:]), before
+
+
+def path_of(instance: CollectiveInstance, before: Ints, first: int, last: int) -> Path:
+    """The path between two accelerators, of what :func:`over_switches` gives."""
+    way = [last]
+    node = int(before[first, instance.nodes + last])
+    while node != first:
+        way.append(node)
+        node = int(before[first, node])
+    return first, *way[::-1]
