@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ddlopt.models.topology.collective.instance import CollectiveInstance, Colle
 from ddlopt.models.topology.collective.kernels import Ints
 from ddlopt.models.topology.collective.packing import gathering, joined, packed_trees
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
+from ddlopt.solvers.topology.collective.blink import blink_trees
 
 _LARGEST_NUMBER = 2**40
 """Of whole capacities: sums of all stay within 64 bits."""
@@ -69,14 +70,22 @@ class Forest(Heuristic, uses=()):
 class OneRoot(Heuristic, uses=()):
     """Trees out of one root, as many as fit, for a broadcast; for an all-reduce the same trees there and back.
 
-    For an all-reduce the root is that from which most can be sent. Blink packs the trees by multiplicative weights and
-    an integer program for fewer of them; here the packing is optimal (Edmonds).
+    For an all-reduce the root is that from which most can be sent.
+
+    Parameters
+    ----------
+    weights : {"published", "optimal"}
+        ``published``: trees by multiplicative weights, and few of these by an integer program
+        (:mod:`~ddlopt.solvers.topology.collective.blink`). ``optimal``: as much as fits (Edmonds), packed as
+        :class:`Forest` does.
 
     References
     ----------
     G. Wang, S. Venkataraman, A. Phanishayee, J. Thelin, N. Devanur, I. Stoica, "Blink: Fast and generic collectives for
     distributed ML", MLSys 2020.
     """
+
+    weights: Literal["published", "optimal"] = "published"
 
     name: ClassVar[str] = "blink"
     covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
@@ -94,8 +103,9 @@ class OneRoot(Heuristic, uses=()):
 
     def answer(self, instance: CollectiveInstance, seed: int, clock: Clock, start: Any) -> Answer[CollectivePlan]:
         """The trees of the root from which most can be sent."""
+        packed = blink_trees if self.weights == "published" else planned
         if instance.collective == "broadcast":
-            trees = planned(instance, lambda: clock.expired)
+            trees = packed(instance, lambda: clock.expired)
         else:
             size = instance.collective_bytes
             casts = [
@@ -108,7 +118,7 @@ class OneRoot(Heuristic, uses=()):
             best = max(casts, key=lambda each: (broadcast_cut(each).value, -(each.root or 0)))
             trees = [
                 Tree(share=tree.share, root=tree.root, gather=tuple(p[::-1] for p in tree.spread), spread=tree.spread)
-                for tree in planned(best, lambda: clock.expired)
+                for tree in packed(best, lambda: clock.expired)
             ]
         return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(trees)), {}
 

@@ -50,7 +50,7 @@ ENTRIES = entries(
     ("rings", "heuristic", "rings with the best shares, by column generation", "rings:Rings"),
     ("ring", "heuristic", "the best ring of up to nine accelerators, else one that takes little time over all its hops", "rings:Rings", {"mixture": False}),
     ("generator-rings", "heuristic", "rings of generators, as TopoOpt has them, with the best shares", "rings:Rings", {"orders": "generators"}),
-    ("blink", "heuristic", "Blink's trees out of one root, and back for sums", "forest:OneRoot"),
+    ("blink", "heuristic", "Blink's trees out of one root, few and near the optimum, and back for sums", "forest:OneRoot"),
     ("ring-in-order", "heuristic", "one ring in the order of numbers", "baselines:RingInOrder"),
     ("shallow", "heuristic", "trees of shortest paths, of the fewest steps", "baselines:Shallow"),
     ("halving-doubling", "heuristic", "binomial trees of recursive halving and doubling", "baselines:HalvingDoubling"),

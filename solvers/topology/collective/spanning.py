@@ -70,9 +70,8 @@ def _merged(best: Ints, root: int) -> Ints:
                 label[node] = groups
                 node = int(best[node])
             groups += 1
-    for node in np.flatnonzero(label < 0):
-        label[node] = groups
-        groups += 1
+    alone = np.flatnonzero(label < 0)
+    label[alone] = groups + np.arange(len(alone))
     return label
 
 
