@@ -20,6 +20,7 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.rings import Rings
+from ddlopt.solvers.topology.collective.tours import EXACT
 
 ORDINARY = (
     ("torus", {"dimensions": "3x3"}), ("torus", {"dimensions": "3x4"}), ("torus", {"dimensions": "4x4"}),
@@ -51,13 +52,29 @@ def jobs(largest):
 
 def designs(asked):
     """Rings / trees on the links of TopologyFinder and on the best ones known, by kind of job."""
-    for job, names in jobs(asked.largest).items():
+    for job, names in jobs(min(asked.largest, EXACT)).items():
         row = {"job": job, "instances": len(names)}
         for who, known in (("TopologyFinder", None), ("ours", instances.best)):
             told = [losses(gathered(full, known), asked.time_limit) for full in names[: asked.most]]
             for place, word in enumerate(("direct", "forwarding")):
                 row[f"{who}, {word}"] = summary([each[place] for each in told])
         yield row
+
+
+def large(asked):
+    """Rings / trees of designs for more servers than tours are exact for: the best rings found, which may forward."""
+    for full in ddlopt.names("topology"):
+        instance = ddlopt.load(full)
+        if isinstance(instance, TopologyInstance) and EXACT < instance.servers <= asked.largest:
+            row = {"instance": instance.name}
+            for who, known in (("TopologyFinder", None), ("ours", instances.best)):
+                network_of = gathered(full, known)
+                trees, found = exact_collective_bound(network_of), []
+                for method in (Rings(orders="generators"), Rings()):
+                    plan = method.solve(network_of, Limits(time_s=asked.time_limit)).solution
+                    found += [] if plan is None else [ddlopt.check(network_of, plan, exact=True).objective / trees]
+                row[who] = f"{float(min(found)):.3f}"
+            yield row
 
 
 def gathered(full, known=None):
@@ -151,7 +168,7 @@ def exhaustive(asked):
 
 
 BENCH = Benchmark(
-    designs, ordinary, exhaustive,
-    largest=Option(16, "servers of a job", 5), most=Option(100, "of each table, or of each job", 1),
+    designs, large, ordinary, exhaustive,
+    largest=Option(128, "servers of a job", 5), most=Option(100, "of each table, or of each job", 1),
     time_limit=Option(20.0, "seconds of rings", 2.0),
 )  # fmt: skip
