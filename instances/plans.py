@@ -91,4 +91,6 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
             f"{file}: it is a plan for {schedule.instance.size} of the {problem.size} accelerators of "
             f"'{problem.name}'; ddlopt.instances.readers.schedules.read_schedule has that instance, too"
         )
+    if schedule.plan is None:
+        raise SolutionError(schedule.why)
     return schedule.plan

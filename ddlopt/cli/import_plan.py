@@ -30,7 +30,7 @@ def import_plan(
         writable(out)
     instance = ddlopt.load(name)
     if source_format is not None:
-        instance, solution = _judged(instance, file, source_format)
+        instance, solution = _judged(instance, file, source_format, out is not None)
     else:
         solution = ddlopt.import_plan(instance, file)
         say(verdict(instance, ddlopt.check(instance, solution)))
@@ -38,23 +38,34 @@ def import_plan(
         write_whole(out, solution.to_json() + "\n")
 
 
-def _judged(instance: Any, file: Path, source_format: str) -> tuple[Any, Any]:
-    """A schedule of somebody else, with how far from the bound it is; and the instance that it is a plan for."""
+def _judged(instance: Any, file: Path, source_format: str, wanted: bool) -> tuple[Any, Any]:
+    """A schedule of somebody else, with how far from the bound it is; and the instance that it is a plan for.
+
+    Where it is no plan, that is said, and an error if one is ``wanted``.
+    """
     import ddlopt
     from ddlopt.analysis.texts import gap_text, time_text
     from ddlopt.cli.shared.display import quantity, verdict
     from ddlopt.instances.readers.schedules import read_schedule
     from ddlopt.models.catalogue import problem_of
+    from ddlopt.models.errors import SolutionError
 
     schedule = read_schedule(file, source_format, instance)
-    found = ddlopt.check(schedule.instance, schedule.plan, exact=True)
-    say(verdict(schedule.instance, found, exact=True))
+    objective = None
+    if schedule.plan is not None:
+        found = ddlopt.check(schedule.instance, schedule.plan, exact=True)
+        say(verdict(schedule.instance, found, exact=True))
+        objective = found.objective
+    elif wanted:
+        raise SolutionError(schedule.why)
+    else:
+        tell(schedule.why)
     if schedule.instance is not instance:
         tell(f"some accelerators of '{instance.name}' only forward there; --out has the plan for the others")
     exact_bound = problem_of(schedule.instance).exact_bound
     bound = 0.0 if exact_bound is None else float(exact_bound(schedule.instance))
     named = "links_busy_s" if schedule.instance.family == "topology" else "step_s"
-    times = dict(schedule.details) | ({} if found.objective is None else {named: float(found.objective)})
+    times = dict(schedule.details) | ({} if objective is None else {named: float(objective)})
     say(f"no plan takes less than {time_text(bound)}")
     for name, value in times.items():
         say(f"{name}: {quantity(name, value)}, {gap_text(max(0.0, 1 - bound / float(value)))} from the bound")

@@ -36,14 +36,17 @@ class Schedule:
     ----------
     instance : CollectiveInstance or MicroBatchInstance
         What it is a plan for: the one that was given, unless the schedule has accelerators that only forward.
-    plan : CollectivePlan or MicroBatchOrder
+    plan : CollectivePlan, MicroBatchOrder or None
+        None where all bytes get where they are to be, and not by trees; ``why`` says why.
     details : mapping
         What the file says besides, as ``published_s``.
+    why : str
     """
 
     instance: CollectiveInstance | MicroBatchInstance
-    plan: CollectivePlan | MicroBatchOrder
+    plan: CollectivePlan | MicroBatchOrder | None
     details: Mapping[str, Number] = field(default_factory=dict)
+    why: str = ""
 
 
 def read_schedule(path: str | File, source_format: str, instance: Instance) -> Schedule:

@@ -7,17 +7,18 @@ locally. A step may wait for one of another block. What arrives where is then kn
 the trees.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path as File
 from xml.etree import ElementTree as Xml
 
 from ddlopt.instances.readers.schedules import Ends, Schedule, Ways, plan_of
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.reading import UnreadableError, read_text
-from ddlopt.models.topology.collective.instance import CollectiveInstance, Path
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
 
 NAMES = {
     "all-gather": "allgather",
@@ -77,19 +78,41 @@ class _Program:
     blocks: dict[tuple[int, int], _Block]
     cells: dict[tuple[int, str, int], _Value] = field(default_factory=dict)
     sent: dict[tuple[int, int, int], deque[list[_Value]]] = field(default_factory=lambda: defaultdict(deque))
+    chunks_sent: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+
+class _SeveralSumsError(SolutionError):
+    """Several accelerators add up the same chunk, as in recursive doubling: all is there, and not by trees."""
 
 
 def read_msccl(path: str | File, instance: CollectiveInstance) -> Schedule:
-    """The trees by which chunks get where they are to be; chunks have the same size."""
+    """The trees by which chunks get where they are to be; chunks have the same size.
+
+    Where an all-reduce makes a sum at several accelerators there are no such trees, and the schedule has no plan; its
+    detail ``sends_busy_s`` is how long what its steps send keeps the busiest link busy.
+    """
     program = _parsed(str(path), instance)
     for gpu in range(instance.accelerators):
         for place, value in _initial(program, gpu):
             program.cells[_cell(program, gpu, *place)] = value
     _run(program)
     ways, trees = Ways(instance, program.origin), defaultdict[Ends, Fraction](Fraction)
-    for key, share in _trees(program, ways):
-        trees[key] += share
+    try:
+        for key, share in _trees(program, ways):
+            trees[key] += share
+    except _SeveralSumsError as told:
+        return Schedule(instance, None, {"sends_busy_s": _sends_busy_s(program, ways)}, str(told))
     return Schedule(instance, plan_of(instance, trees))
+
+
+def _sends_busy_s(program: _Program, ways: Ways) -> float:
+    """Seconds for which the busiest link carries what steps send, whether it is needed or not."""
+    instance, carried = program.instance, Counter[Arc]()
+    for ends, chunks in program.chunks_sent.items():
+        for link in pairwise(ways.path(ends)):
+            carried[link] += chunks
+    each = Fraction(instance.collective_bytes) / program.per_rank
+    return float(max(each * chunks / Fraction(instance.bandwidth[link]) for link, chunks in carried.items()))
 
 
 def _parsed(origin: str, instance: CollectiveInstance) -> _Program:
@@ -251,6 +274,7 @@ def _do(program: _Program, block: _Block, step: _Step) -> None:
             program.cells[_cell(program, gpu, step.target[0], step.target[1] + k)] = value
     if step.kind in ("s", "rcs", "rrs", "rrcs"):
         program.sent[gpu, block.send, block.channel].append(values)
+        program.chunks_sent[gpu, block.send] += len(values)
 
 
 def _sums(program: _Program) -> bool:
@@ -282,6 +306,7 @@ def _trees(program: _Program, ways: Ways) -> Iterator[tuple[Ends, Fraction]]:
     everybody = frozenset(range(count))
     roots: dict[tuple[int, ...], _Value] = {}
     ends: dict[tuple[int, ...], list[_Value]] = defaultdict(list)
+    several = ""
     for gpu in range(count):
         for place, chunk, foreign in _wanted(program, gpu):
             found = program.cells.get((gpu, "o", place))
@@ -307,10 +332,14 @@ def _trees(program: _Program, ways: Ways) -> Iterator[tuple[Ends, Fraction]]:
             if roots.setdefault(chunk, source) is not source or (
                 instance.collective == "reduce-scatter" and source.at != gpu
             ):
-                raise SolutionError(
+                several = (
                     f"{program.origin}: chunk {chunk} is added up at gpu {source.at} and elsewhere: that is no tree "
                     "with one root"
                 )
+                if instance.collective == "reduce-scatter":
+                    raise SolutionError(several)
+    if several:
+        raise _SeveralSumsError(several)
     for chunk, root in roots.items():
         gather = tuple(_gathers(root, ways)) if _sums(program) else ()
         spread = tuple(_spreads(ends[chunk], root, ways)) if instance.collective != "reduce-scatter" else ()

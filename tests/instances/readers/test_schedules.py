@@ -194,12 +194,66 @@ def reduce(*changes):
         (BOTH, reduce((0, [step("s", 0)])), "what gpu 1 has of chunk (0,) is lost"),
         (BOTH, reduce((1, [step("r", 0)])), "what gpu 0 has of chunk (0,) is lost"),
         (BOTH, reduce((3, [step("rrc", 0)])), "adds up what gpu 1 has of chunk (0,) twice"),
-        (BOTH, reduce((0, [step("s", 0)]), (3, [step("rrc", 0)])), "that is no tree with one root"),
     ],
 )
 def test_what_loses_bytes_is_told_in_one_line(tmp_path, instance, text, words):
     with one_line(SolutionError, words):
         read(tmp_path, text, instance)
+
+
+def doubling(*missing):
+    """Recursive doubling of four: each adds up what its neighbour has, then what that of the other pair has.
+
+    Blocks of a gpu send and add, and again; each waits for the one before it. ``missing``: (gpu, distance) where what
+    comes is stored and not added.
+    """
+    blocks = []
+    for gpu in range(4):
+        for far, first in ((1, (-1, -1)), (2, (1, 0))):
+            adds = "r" if (gpu, far) in missing else "rrc"
+            blocks.append((gpu, gpu ^ far, -1, [step("s", 0, waits=first)]))
+            blocks.append((gpu, -1, gpu ^ far, [step(adds, 0, waits=(2 * far - 2, 0))]))
+    return algorithm("allreduce", 1, blocks)
+
+
+def test_sums_at_several_accelerators_are_judged_by_what_is_sent(call, refused, tmp_path):
+    """Each of four sends all bytes over both of its links: a second, where 3/4 would do; what is lost is seen."""
+    instance = made("hypercube", "all-reduce", accelerators=4)
+    found = read(tmp_path, doubling(), instance)
+    assert found.plan is None
+    assert found.details == {"sends_busy_s": 1.0}
+    assert "that is no tree with one root" in found.why
+    network, file = tmp_path / "network.json", tmp_path / "doubling.xml"
+    network.write_text(instance.to_json())
+    file.write_text(doubling())
+    code, out, err = call("import-plan", network, file, "--from", "msccl")
+    assert code == 0
+    assert "no plan takes less than 750 ms" in out
+    assert "sends_busy_s: 1 s, 25.00 % from the bound" in out
+    assert "that is no tree with one root" in out + err
+    assert "that is no tree" in refused("import-plan", network, file, "--from", "msccl", "-o", tmp_path / "plan.json")
+    with one_line(SolutionError, "that is no tree with one root"):
+        ddlopt.import_plan(instance, file, "msccl")
+    with one_line(SolutionError, "of chunk (0,) is lost"):
+        read(tmp_path, doubling((3, 2)), instance)
+
+
+@pytest.mark.parametrize("network", ["torus", "mi250", "dgx-a100"])
+def test_sums_of_many_roots_are_written_and_read_back(tmp_path, network):
+    """Each chunk has one root, and each accelerator is one: links carry as much, and shares by root are the same."""
+    instance = made(network, "all-reduce", dimensions="3x3")
+    plan = ddlopt.solve(instance, "forest").solution
+    again = read(tmp_path, export_plan(instance, plan, "msccl"), instance).plan
+    assert len({tree.root for tree in plan.trees}) == instance.accelerators
+    assert shares_by_root(again) == shares_by_root(plan)
+    assert objective(instance, again) == objective(instance, plan) == exact_collective_bound(instance)
+
+
+def shares_by_root(plan):
+    found = {}
+    for tree in plan.trees:
+        found[tree.root] = found.get(tree.root, 0) + Fraction(tree.share)
+    return found
 
 
 def hops(*told, finish=1.5):
