@@ -10,8 +10,9 @@ from ddlopt.models.topology.collective.instance import Path, Tree
 from ddlopt.models.topology.collective.kernels import Ints, packed
 from ddlopt.models.topology.collective.splitting import Split
 
-_TREES_A_NODE = 60
-"""Different trees that are grown for each accelerator at most; boxes and designs of the library have up to ten."""
+_TREES_A_ROOT, _TREES_A_NODE = 60, 4
+"""Different trees that are grown for each root, and for each accelerator besides, at most; boxes and designs of the
+library have up to ten a root."""
 
 
 def never() -> bool:
@@ -44,7 +45,8 @@ def packed_trees(network: Ints, counts: Ints, expired: Callable[[], bool] = neve
     split = Split(network, len(counts), counts, expired)
     split.off()
     between = np.ascontiguousarray(split.network[: len(counts), : len(counts)])
-    parents, amounts, roots = packed(between, counts, _TREES_A_NODE * len(counts) + 100)
+    most = _TREES_A_ROOT * int(np.count_nonzero(counts)) + _TREES_A_NODE * len(counts) + 100
+    parents, amounts, roots = packed(between, counts, most)
     if not len(amounts):
         raise NoSolutionError("too many different trees would be needed")
     total = int(counts.sum())

@@ -11,6 +11,8 @@ _FEW = 64
 """Accelerators up to which trees are packed at once: shallower than shifted ones, and there in a second."""
 _MOST_PACKED = 256
 """Accelerators up to which trees are packed: twice as many take about sixteen times as long."""
+_MOST_OF_ONE_ROOT = 1024
+"""Likewise, for the few trees of a broadcast: a minute or two."""
 _MOST_COLUMNS = 512
 """Accelerators up to which columns are generated: a round looks for a tree of each in a dense matrix."""
 
@@ -26,7 +28,7 @@ def best(instance: CollectiveInstance, solver: str) -> Method:
     found = heuristic(
         ROOM, "baselines:RingInOrder" if instance.accelerators > _MOST_COLUMNS else "columns:TreeColumns"
     )(solver)
-    if instance.accelerators <= _MOST_PACKED:
+    if instance.accelerators <= (_MOST_OF_ONE_ROOT if instance.collective == "broadcast" else _MOST_PACKED):
         found = _first("forest:Forest", 0.7, found, solver)
     if instance.accelerators > _FEW:
         found = _first("shifted:Shifted", 0.5, found, solver)
