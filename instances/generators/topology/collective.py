@@ -150,7 +150,7 @@ def collective(
 
 def _in_steps(instance: CollectiveInstance, step_us: float | None) -> CollectiveInstance:
     """The instance, with the latency of a step where one is given."""
-    return instance if step_us is None else instance.model_copy(update={"step_s": step_us * _MICRO})
+    return instance if step_us is None else instance.changed(step_s=step_us * _MICRO)
 
 
 _SOURCES = {
