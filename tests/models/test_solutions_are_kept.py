@@ -52,6 +52,7 @@ from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
+from ddlopt.models.deployment.microbatches.formulations.ordered_passes import OrderedPasses
 from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
@@ -118,6 +119,8 @@ CASES = {
     "StrategySelection": (StrategySelection, cases.strategies),
     "CountedStarts": (CountedStarts, cases.microbatches),
     "CountedStarts of spans": (CountedStarts, partial(cases.microbatches, span=True)),
+    "OrderedPasses": (OrderedPasses, cases.microbatches),
+    "OrderedPasses of spans": (OrderedPasses, partial(cases.microbatches, span=True)),
     "StagePath": (StagePath, cases.pipeline),
     "DomainUses": (DomainUses, cases.placement),
     "PlanChoice": (PlanChoice, cases.step),
@@ -156,9 +159,11 @@ NARROWER = {
 LEAVE_OUT = {
     *("GraphAggregation", "SingleLayerFlow", "RateMessages", "HotParameters", "HotParameters ordered"),
     *("JointStrategyTopology", "OnePiece", "OnePiece symmetric", "SlotPatterns", "DisjunctiveMakespan"),
-    *("CountedStarts", "CountedStarts of spans"),  # orders that take longer than a simple one
+    *("CountedStarts", "CountedStarts of spans", "OrderedPasses", "OrderedPasses of spans"),
 }
-"""Those that leave out some solutions which are no better than others; the rest keep each one."""
+"""Those that leave out some solutions which are no better than others (orders that take longer than a simple one);
+the rest keep each one.
+"""
 NOT_ODD = {"CirculantGenerators", "CirculantWeights", "DomainUses"}
 """Formulations whose instances have no figures that may be odd."""
 RARELY_ODD = {"RateLevels"}

@@ -20,6 +20,7 @@ ENTRIES = entries(
     ROOM,
     ("order-questions", "exact", "questions whether an order takes at most so long, between list scheduling and bounds", "questions:OrderQuestions"),
     ("counted-starts", "exact", "starts of passes by tick, with micro-batches counted", "models:formulations.counted_starts:CountedStarts"),
+    ("ordered-passes", "exact", "which pass of a device is before which, with big-M rows between their starts", "models:formulations.ordered_passes:OrderedPasses"),
     ("list-scheduling", "heuristic", "greedy list scheduling with several rules", "list_scheduling:ListScheduling"),
     ("order-search", "heuristic", "our search over rules of list scheduling", "search:OrderSearch"),
     ("gpipe", "heuristic", "all F, then all B", "handcrafted:GPipe"),

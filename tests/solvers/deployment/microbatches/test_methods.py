@@ -3,7 +3,7 @@
 import pytest
 from microbatch_cases import best_of_all, drawn
 from shared_data import shared_data
-from volume import seeds
+from volume import seeds, slow, some
 
 import ddlopt
 from ddlopt.instances.generators.deployment import generate
@@ -42,6 +42,42 @@ def test_the_program_has_the_same_optimum(seed, zeros):
     found = method("counted-starts", "deployment").solve(instance, Limits(gap=1e-9))
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(float(best_of_all(instance)), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [*range(8), 58, *(slow(seed) for seed in range(8, 150) if seed != 58)])
+def test_the_program_of_pairs_has_the_same_optimum(seed):
+    """With transfers, several chains, and spans that are fractions of a tick as well.
+
+    In 58 two passes that do not wait for each other must both come late, so that which is first is known.
+    """
+    instance = drawn(seed, zeros=False)
+    found = method("ordered-passes", "deployment").solve(instance, Limits(gap=1e-9))
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(float(best_of_all(instance)), rel=1e-6)
+
+
+TABLE = [(2, 3, 10, 9, 10), (3, 4, 14, 13, 14), (3, 6, 20, 18, 20), (4, 6, 21, 19, 21)]
+"""Devices, micro-batches; span in memory p, and in 2 p - 1; makespan in either. Unit times."""
+ROWS = [
+    (p, n, memory, objective, value)
+    for p, n, tight, roomy, makespan in TABLE
+    for memory, objective, value in (
+        (p, "span", tight), (2 * p - 1, "span", roomy), (p, "makespan", makespan), (2 * p - 1, "makespan", makespan)
+    )
+]  # fmt: skip
+EXACT_METHODS = ("order-questions", "counted-starts", "ordered-passes")
+
+
+@pytest.mark.parametrize("name", EXACT_METHODS)
+@pytest.mark.parametrize(("p", "n", "memory", "objective", "value"), some(ROWS, 8))
+def test_proven_values_by_every_exact_method(name, p, n, memory, objective, value):
+    instance = generate(
+        "microbatches", 0, stages=p, micro_batches=n, memory=float(memory), objective=objective
+    )  # fmt: skip
+    found = method(name, "deployment").solve(instance, EXACT)
+    assert found.checked
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(value, rel=1e-9)
 
 
 def orders(name, **options):
