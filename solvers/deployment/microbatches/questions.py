@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -14,7 +15,7 @@ from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.microbatches.ticks import Ticks, exact_ticks, near_ticks, order_of, words_of
-from ddlopt.models.errors import InfeasibleError, SolverError
+from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building
@@ -23,6 +24,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
 from ddlopt.solvers.deployment.microbatches.search import OrderSearch
 from ddlopt.solvers.deployment.microbatches.timing import fits, value
+from ddlopt.solvers.deployment.microbatches.zero_bubble_v import ZeroBubbleV
 from ddlopt.solvers.heuristic import Asked, CertifiedMethod, Clock
 
 _MANY_DEVICES = 5
@@ -74,7 +76,8 @@ class Known:
 class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
     """The optimum, by questions whether an order takes at most so many ticks.
 
-    1. List scheduling and a search over its rules, and the combinatorial bound. Most instances are proven by these.
+    1. List scheduling, ZB-V on a V, and a search over the rules of lists, and the combinatorial bound. Most instances
+       are proven by these.
     2. On pipelines of five devices or more, the same questions as below about the first device alone, where passes of
        the others only take their time: what no order does there none does with all.
     3. Otherwise bisection between the two, with :class:`CountedStarts` for a fixed number of ticks: integer programs
@@ -110,6 +113,9 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         words, _ = best_list(known.ticks, clock)
         if words is not None:
             known.take(order_of(known.ticks, words))
+        if not (known.closed or clock.expired) and ZeroBubbleV().refuses(instance) is None:
+            with suppress(NoSolutionError):
+                known.take(order_of(known.ticks, ZeroBubbleV().words(known.ticks)))
         if not known.closed:
             part = None if limits.time_s is None else clock.elapsed_s + clock.left_s / 4
             late = Asked(lambda: clock.expired or (part is not None and clock.elapsed_s > part))

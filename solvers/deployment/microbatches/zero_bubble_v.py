@@ -1,24 +1,192 @@
 """ZB-V: two chunks a device in a V, whose order has no bubble with unit times in the memory of 1F1B."""
 
+from collections import deque
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.microbatches.ticks import Kind, Ticks, exact_ticks
+from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.microbatches.handcrafted import Handcrafted
-from ddlopt.solvers.deployment.microbatches.list_scheduling import rules, schedule
+from ddlopt.solvers.deployment.microbatches.timing import value
+
+
+class _StuckError(Exception):
+    """The order wants a pass that cannot run."""
+
+
+class _V:
+    """An order that is made pass by pass, each as early as it can.
+
+    Parameters
+    ----------
+    ticks : Ticks
+    allowed : tuple of int
+        Ticks that each device has waited in the attempt before; one may wait so much less than the most of them before
+        W has to fill a hole that is too short for it.
+    fills : tuple of bool
+        Whether W goes into such a hole before F, and before B of the way back to the first device.
+    """
+
+    def __init__(self, ticks: Ticks, allowed: tuple[int, ...], fills: tuple[bool, bool]) -> None:
+        self.ticks, self.allowed, self.fills = ticks, allowed, fills
+        self.n, self.p = ticks.instance.micro_batches, ticks.instance.devices
+        chain = ticks.instance.chains[0]
+        self.there, self.back = chain[: self.p], chain[: self.p - 1 : -1]
+        self.ends: dict[Kind, list[int]] = {kind: [] for kind in ticks.kinds}
+        self.words: list[list[Kind]] = [[] for _ in range(self.p)]
+        self.now, self.held, self.waited = [0] * self.p, [0] * self.p, [0] * self.p
+        self.left: list[deque[int]] = [deque() for _ in range(self.p)]
+
+    def count(self, chunk: int, kind: int) -> int:
+        """Passes that have run."""
+        return len(self.ends[chunk, kind])
+
+    def ready(self, kind: Kind) -> int:
+        """When the next pass of a kind can begin as far as others are concerned."""
+        number, at = len(self.ends[kind]), 0
+        for one, lag in self.ticks.waits[kind]:
+            if len(self.ends[one]) <= number:
+                raise _StuckError
+            at = max(at, self.ends[one][number] + lag)
+        return at
+
+    def run(self, device: int, kind: Kind) -> None:
+        """The next pass of a kind."""
+        ticks = self.ticks
+        if len(self.ends[kind]) >= self.n:
+            raise _StuckError
+        begin = max(self.now[device], self.ready(kind))
+        if self.words[device]:
+            self.waited[device] += begin - self.now[device]
+        self.now[device] = begin + ticks.time[kind]
+        self.ends[kind].append(self.now[device])
+        self.words[device].append(kind)
+        self.held[device] += ticks.cells[kind] if kind[1] == F else -ticks.cells[kind]
+        if self.held[device] > ticks.room[device]:
+            raise _StuckError
+        if kind[1] == B:
+            self.left[device].append(kind[0])
+
+    def weights(self, device: int) -> None:
+        """The W that has been left for longest."""
+        if not self.left[device]:
+            raise _StuckError
+        self.run(device, (self.left[device].popleft(), W))
+
+    def after(self, device: int, kind: Kind, fill: bool) -> None:
+        """The next pass of a kind behind W that fit into the time until then, and one more that does not, perhaps."""
+        ticks, at = self.ticks, self.ready(kind)
+        while self.left[device] and at >= self.now[device] + ticks.time[self.left[device][0], W]:
+            self.weights(device)
+        most = max(*self.waited, max(self.allowed) - self.allowed[device])
+        if fill and self.left[device] and at - self.now[device] > most - self.waited[device]:
+            self.weights(device)
+        self.run(device, kind)
+
+    def make(self) -> None:
+        """All passes.
+
+        Raises
+        ------
+        _StuckError
+            If it comes to a stop.
+        """
+        self._ramp()
+        for _ in range(2 * self.n):
+            self._backward()
+            self._forward()
+        for device in range(self.p):
+            while self.left[device]:
+                self.weights(device)
+
+    def _ramp(self) -> None:
+        """F before the first B: one micro-batch there and back, and others that fill the time until it comes back."""
+        ticks, p, n = self.ticks, self.p, self.n
+        for device in range(p):
+            self.run(device, (self.there[device], F))
+        for device in range(p - 1, -1, -1):
+            first, last = (self.there[device], F), (self.back[device], F)
+            size, at = ticks.cells[first], self.ready(last)
+            while (
+                device < p - 1
+                and self.held[device] + size * (2 + 2 * device) <= ticks.room[device]
+                and self.now[device] + ticks.time[first] <= at
+                and self.count(*first) < n
+            ):
+                for other in range(device + 1):
+                    self.run(other, (self.there[other], F))
+            self.run(device, last)
+        turn = [self.there, self.back]
+        for device in range(1, p):
+            while self._ahead(device, device - 1):
+                for other in range(p - 1, device - 1, -1):
+                    if self.count(turn[0][other], F) < n:
+                        self.run(other, (turn[0][other], F))
+                turn.reverse()
+
+    def _ahead(self, device: int, before: int) -> bool:
+        """Whether the device before has had more F than this one."""
+        own, other = (
+            (self.count(self.there[each], F), self.count(self.back[each], F)) for each in (device, before)
+        )  # fmt: skip
+        return sum(own) < sum(other) or own[1] <= other[1] < self.n
+
+    def _backward(self) -> None:
+        """A B on every device: of the way back where that is next, of the way there where it has come so far."""
+        p, there, back = self.p, self.there, self.back
+        late = [
+            device
+            for device in range(p)
+            if self.count(there[device], B) < self.count(back[device], B)
+            and (
+                device == p - 1
+                or self.count(there[device + 1], B) > self.count(there[device], B)
+                or self.count(back[device], B) >= self.n
+            )
+        ]
+        for device in reversed(late):
+            self.after(device, (there[device], B), True)
+        for device in range(p):
+            if device not in late:
+                self.after(device, (back[device], B), self.fills[1])
+
+    def _forward(self) -> None:
+        """An F on every device that has one left and can: of the way back first."""
+        ticks, p, n = self.ticks, self.p, self.n
+        for device in range(p):
+            first, last = (self.there[device], F), (self.back[device], F)
+            done = self.count(*last)
+            if done >= n:
+                continue
+            if done < self.count(*first) and (device == p - 1 or self.count(self.back[device + 1], F) > done):
+                kind = last
+            elif done >= self.count(*first) or (
+                self.count(*first) < n
+                and (device == 0 or self.count(self.there[device - 1], F) > self.count(*first))
+            ):  # fmt: skip
+                kind = first
+            else:
+                continue
+            while self.held[device] + ticks.cells[kind] > ticks.room[device]:
+                self.weights(device)
+            self.after(device, kind, self.fills[0])
 
 
 @dataclass(frozen=True)
 class ZeroBubbleV(Handcrafted):
-    """ZB-V: the order of a V in the memory of 1F1B, made with unit times.
+    """ZB-V: the order of a V in the memory of 1F1B, made for the times of an instance.
 
-    The paper draws it; here it is what the first rule of list scheduling gives where all passes take as long and each
-    device holds 2 p micro-batches of a chunk. With unit times that has no bubble, as theirs.
+    One micro-batch goes there and back, with others behind it until it returns; then every device runs B and F in
+    turn, and W where it fits into a hole, where memory is lacking, or where a device would wait longer than any has so
+    far. Whether W also fills holes that are too short for it is tried both ways, before F and before B, and once more
+    with what devices have waited. With unit times nothing waits. What is best of that is the answer.
 
     References
     ----------
-    P. Qi, X. Wan, N. Amar, M. Lin, "Pipeline parallelism with controllable memory", NeurIPS 2024.
+    P. Qi, X. Wan, N. Amar, M. Lin, "Pipeline parallelism with controllable memory", NeurIPS 2024, and the released
+    scheduler (sail-sg/zero-bubble-pipeline-parallelism), whose rules these are.
     """
 
     name: ClassVar[str] = "zb-v"
@@ -39,18 +207,25 @@ class ZeroBubbleV(Handcrafted):
         Raises
         ------
         NoSolutionError
-            If the rule finds none.
+            If the rules come to a stop, for lack of memory.
         """
-        instance = ticks.instance
-        unit = {"forward_s": 1.0, "backward_s": 1.0, "weights_s": 1.0, "held_bytes": 1.0, "freed_bytes": 0.5}
-        alike = exact_ticks(
-            instance.changed(
-                chunks=[chunk.model_copy(update=unit) for chunk in instance.chunks],
-                edges=[edge.model_copy(update={"forward_s": 0.0, "backward_s": 0.0}) for edge in instance.edges],
-                memory_bytes=(2.0 * instance.devices,) * instance.devices,
-            )
-        )
-        found = schedule(alike, rules(alike)[0])
-        if found is None:
-            raise NoSolutionError("the rule comes to a stop")
-        return found
+        best: list[list[Kind]] | None = None
+        least: Fraction | None = None
+        for fills in product((True, False), repeat=2):
+            allowed: tuple[int, ...] = (0,) * ticks.instance.devices
+            shortest: int | None = None
+            while True:
+                made = _V(ticks, allowed, fills)
+                try:
+                    made.make()
+                except _StuckError:
+                    break
+                found = value(ticks, tuple(map(tuple, made.words)))
+                if found is not None and (least is None or found < least):
+                    best, least = made.words, found
+                if shortest is not None and max(made.waited) >= shortest:
+                    break
+                shortest, allowed = max(made.waited), tuple(made.waited)
+        if best is None:
+            raise NoSolutionError("the rules of ZB-V come to a stop; they need room for two micro-batches a device")
+        return best

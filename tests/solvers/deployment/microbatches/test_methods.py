@@ -114,6 +114,33 @@ def test_spans_of_the_papers(name, options, value):
     assert method(name, "deployment").solve(instance, Limits()).objective == value
 
 
+PUBLISHED = [
+    (2, 4, (2, 3, 1), 0, 51, 51), (4, 8, (2, 3, 1), 0, 107, 107), (4, 12, (2, 3, 1), 0, 155, 155),
+    (2, 4, (3, 4, 2), 1, 80, 79), (4, 8, (3, 4, 2), 1, 170, 170), (8, 24, (1, 1, 1), 0, 151, 144),
+]  # fmt: skip
+"""Makespans and spans of ZB-V in memory for 2 p chunks, by the scheduler that was released with the paper."""
+
+
+@pytest.mark.parametrize(("p", "n", "times", "transfer", "makespan", "span"), PUBLISHED)
+def test_zb_v_is_that_of_the_released_scheduler(p, n, times, transfer, makespan, span):
+    f, b, w = map(float, times)
+    for objective, value in (("makespan", makespan), ("span", span)):
+        instance = generate(
+            "microbatches", 0, stages=p, micro_batches=n, chunks=2, shape="v", memory=2.0 * p, objective=objective,
+            forward_s=f, backward_s=b, weights_s=w, transfer_s=float(transfer),
+        )  # fmt: skip
+        found = method("zb-v", "deployment").solve(instance, Limits())
+        assert found.objective == value
+
+
+def test_zb_v_in_little_memory():
+    """Never more than there is; where its rules come to a stop it says so."""
+    for memory in (2.0, 3.0, 4.0, 5.0, 6.0):
+        instance = generate("microbatches", 0, stages=4, micro_batches=8, chunks=2, shape="v", memory=memory)
+        found = method("zb-v", "deployment").solve(instance, Limits())
+        assert found.checked or "come to a stop" in found.message
+
+
 def test_dualpipe_runs_and_fills():
     """With B and W as long as F each device works 6 n; what it loses is a ramp that does not grow with n."""
     losses = []
