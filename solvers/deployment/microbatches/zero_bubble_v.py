@@ -211,11 +211,11 @@ class ZeroBubbleV(Handcrafted):
         """
         best: list[list[Kind]] | None = None
         least: Fraction | None = None
-        for fills in product((True, False), repeat=2):
+        for before_f, before_b in product((True, False), repeat=2):
             allowed: tuple[int, ...] = (0,) * ticks.instance.devices
             shortest: int | None = None
             while True:
-                made = _V(ticks, allowed, fills)
+                made = _V(ticks, allowed, (before_f, before_b))
                 try:
                     made.make()
                 except _StuckError:
