@@ -22,9 +22,8 @@ _LEAST_PART = 1e-4
 """Of the horizon that every pass takes at least: a hundred times what a binary variable hides that is off by 1e-6."""
 _UNITS = 256.0
 """In which the objective is counted, at least; rows are held to 1e-6 of one."""
-Pair = tuple[int, int, int, int, int, int]
-"""Chunk, F, B or W, and micro-batch of the one and of the other."""
 Node = tuple[int, int, int]
+"""A pass: chunk, F, B or W, and micro-batch."""
 Terms = list[tuple[float, Any]]
 
 
