@@ -58,7 +58,7 @@ def collective(
     boxes: int = 1,
     accelerators: int = 8,
     dimensions: str | int = "4x4",
-    twist: int = 0,
+    twist: int | None = None,
     degree: int = 2,
     offsets: str | int = "1,3",
     gigabytes_per_s: float = 1.0,
@@ -94,7 +94,7 @@ def collective(
         Of a graph whose size nothing else says.
     dimensions : str or int
         Of a torus: ``4x4x4``.
-    twist : int
+    twist : int, optional
         Of a torus with two dimensions: places along the second one by which links around the first one shift. A
         ``4x8`` torus is usually twisted by 4.
     degree : int
@@ -142,7 +142,7 @@ def collective(
         count, switches, links = _fat_tree(degree)
         name, arcs = f"fat-tree-k{degree}", dict.fromkeys(links, gigabytes_per_s * _GB)
     else:
-        count, links, name = _graph(network, accelerators, str(dimensions), twist, degree, str(offsets), rng)
+        count, links, name = _graph(network, accelerators, str(dimensions), twist or 0, degree, str(offsets), rng)
         switches, arcs = 0, {arc: each * gigabytes_per_s * _GB for arc, each in links.items()}
     size, source = gigabytes * _GB, _SOURCES.get(network, "")
     return _in_steps(joined(f"{collective}-{name}", count, switches, arcs, collective, size, root, source), step_us)
