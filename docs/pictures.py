@@ -35,6 +35,7 @@ DRAWN = {
     "gossip/circulant": "gossip/circulant-n16-d4-gap",
     "cluster/placement": "cluster/placement-pairs-r12",
     "cluster/jobs": "cluster/jobs-makespan-j6-k8",
+    "cluster/joint": "cluster/joint-topoopt-j5-k8",
 }
 """Instances by the page of their problem."""
 

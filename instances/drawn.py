@@ -191,6 +191,10 @@ RANGES: Mapping[str, tuple[Drawn, ...]] = {
         _of("jobs", jobs=Between(3, 6), servers=(4, 8, 16), mode=("rigid", "rigid", "slots"),
             objective=("makespan", "weighted_completion", "weighted_tardiness"), spread=(0.0, 0.5)),
     ),
+    "cluster/joint": (
+        _of("joint", jobs=Between(3, 6), servers=(4, 8), spread=(0.0, 0.5),
+            objective=("makespan", "weighted_completion", "weighted_tardiness")),
+    ),
     "gossip/weights": (
         _of("weights", shape=("random", "geometric", "torus", "cycle"), nodes=(16, 36, 64, 100), degree=(6, 8)),
     ),

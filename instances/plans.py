@@ -31,7 +31,9 @@ def export_plan(
         ``table``: what a person reads, of any problem. ``torch-ddp``: a Python file with a communication hook for
         PyTorch's DistributedDataParallel (compression). ``routes``: rings, patches and a script of static routes
         (topology, codesign). ``msccl``: an algorithm of MSCCL as XML (collectives). ``slurm``, ``kueue``: a job for
-        every run (scheduling). ``megatron``, ``torchtitan``, ``deepspeed``: what the framework takes (training steps).
+        every run (scheduling). ``cluster-script``: the plans of
+        all jobs of a cluster (jobs with plans). ``megatron``, ``torchtitan``, ``deepspeed``: what the framework takes
+        (training steps).
     out : str or Path, optional
         Write the text here.
     **options

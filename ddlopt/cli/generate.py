@@ -41,18 +41,33 @@ def _kinds(family: str | None, kind: str | None) -> list[str]:
 
 def generate(
     family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
-    kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …; with --help its options.")],
+    kind: Annotated[str, typer.Option(metavar="K", help="all-to-all, random, dlrm, …; with --help its options.")] = "",
     servers: Annotated[int | None, typer.Option(metavar="N", help="Servers.")] = None,
     degree: Annotated[int | None, typer.Option(metavar="D", help="Interfaces of each server.")] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="J", help="Jobs.")] = None,
+    jobs: Annotated[str | None, typer.Option(metavar="J|FILE", help="How many; of a cluster, or their file.")] = None,
     slots: Annotated[int | None, typer.Option(metavar="T", help="Slots of time.")] = None,
     seed: Seed = 0,
     cluster: ClusterFile = None,
     settings: Settings = None,
     out: Out = None,
 ) -> None:
-    """Generate an instance from a seed; which sizes are needed depends on the family."""
+    """Generate an instance from a seed; which sizes are needed depends on the family.
+
+    `generate cluster --jobs FILE --cluster FILE` takes jobs from a file instead.
+    """
     import ddlopt
 
-    sizes = {"servers": servers, "degree": degree, "jobs": jobs, "slots": slots, "cluster": cluster}
+    if family == "cluster" and jobs is not None and not kind:
+        told = options_of(settings, servers=servers, degree=degree, slots=slots, cluster=cluster)
+        emit(ddlopt.convert(jobs, "cluster-jobs", **told).to_json(), out)
+        return
+    if not kind:
+        raise typer.BadParameter("Missing option '--kind'; of a cluster, or --jobs FILE")
+    try:
+        count = None if jobs is None else int(jobs)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--jobs {jobs}: it is how many jobs there are; a cluster's file goes without --kind"
+        ) from None
+    sizes = {"servers": servers, "degree": degree, "jobs": count, "slots": slots, "cluster": cluster}
     emit(ddlopt.generate(family, kind, **options_of(settings, seed=seed, **sizes)).to_json(), out)

@@ -41,3 +41,18 @@ def placement(draw: random.Random, seed: int) -> Instance:
         objective=draw.choice(("pairs", "crossings", "max_gangs", "fits")),
         prices=() if draw.random() < PLAIN else (4, 2, 1)[-(3 if pods else 2) :],
     )
+
+
+def joint(draw: random.Random, seed: int) -> Instance:
+    """A few jobs whose plans take an instant, on a few servers."""
+    return generate(
+        "cluster",
+        "joint",
+        seed,
+        jobs=draw.randint(1, 3),
+        servers=draw.randint(3, 5),
+        workloads=draw.choice((("tiny-step",), ("tiny-codesign",), ("tiny-step", "tiny-codesign"))),
+        widths=draw.choice(((2, 3), (2,), (3,))),
+        spread=draw.choice((0.0, 0.5)),
+        objective=draw.choice(("makespan", "weighted_completion", "weighted_tardiness")),
+    )

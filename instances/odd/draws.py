@@ -422,4 +422,5 @@ _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "gossip/circulant": gossip.circulant,
     "cluster/placement": cluster.placement,
     "cluster/jobs": cluster.jobs,
+    "cluster/joint": cluster.joint,
 }

@@ -47,6 +47,7 @@ _READERS = {
     "node-list": "places.node_list.read_node_list",
     "racks": "places.racks.read_racks",
     "step-tables": "places.step_tables.read_step_tables",
+    "cluster-jobs": "places.cluster_jobs.read_cluster_jobs",
 }
 """Module in this folder and function of every format."""
 
@@ -88,7 +89,8 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         ``topology-zoo-gossip``: the same as a graph whose nodes gossip.
         ``kueue-objects``: nodes and pod sets of a Kubernetes cluster with Kueue, for gangs in racks and blocks.
         ``slurm-topology``: Slurm's ``topology.conf`` or ``topology.yaml``; ``node-list``: nodes with their domains;
-        ``racks``: numbers of free hosts by block and rack. ``step-tables``: jobs with step times by number of servers.
+        ``racks``: numbers of free hosts by block and rack. ``step-tables``: jobs with step times by number of servers;
+        ``cluster-jobs``: jobs with what they train, for a cluster (``cluster``).
     **options
         What the format's reader takes (:func:`options_of`), and ``cluster``: a cluster's file or bundled name
         (:mod:`ddlopt.instances.clusters`), which gives options of servers and networks.
@@ -107,11 +109,12 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
             f"'{source_format}' makes a cluster, no instance; ddlopt.instances.clusters.measured reads it"
         )
     known, cluster = options_of(source_format), options.get("cluster")
-    if cluster is not None:
+    if cluster is not None and "cluster" not in known:
         from ddlopt.instances.clusters.options import applied, with_cluster
 
         return with_cluster(convert(path, source_format, **applied(options, known, source_format)), cluster)
-    options.pop("cluster", None)
+    if cluster is None:
+        options.pop("cluster", None)
     refuse_unknown(f"format '{source_format}'", options, known)
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in options]
     if missing:

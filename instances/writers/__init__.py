@@ -96,6 +96,12 @@ _WRITERS = {
     "slurm": Writer("slurm.slurm", ("scheduling",), "a script that submits a Slurm job for every run", _BASH),
     "kueue": Writer("kueue.kueue", ("scheduling",), "a Kubernetes JobSet for every run, queued by Kueue"),
     "node-list": Writer("cluster.hosts.node_list", ("cluster/placement",), "the hosts of each gang, with commas"),
+    "cluster-script": Writer(
+        "cluster.joint.cluster_script",
+        ("cluster/joint",),
+        "a script with start, servers and the plan of every job",
+        _BASH,
+    ),
     "rank-file": Writer("cluster.hosts.rank_file", ("cluster/placement",), "the host of each rank, for Open MPI"),
     "megatron": Writer(
         "training.megatron.megatron",
@@ -184,6 +190,11 @@ def export_plan(instance: Instance, solution: Solution, target_format: str, **op
     if writer.bare:
         return body
     return document.written(stamp, writer.first_line, body, writer.xml)
+
+
+def written(instance: Instance, solution: Solution, target_format: str, evaluation: Evaluation) -> str:
+    """What a format says of a solution that has been checked, alone, for a file that holds several."""
+    return _writer(target_format).body(instance, solution, evaluation, {})
 
 
 def import_plan(instance: Instance, file: str | Path) -> Solution:

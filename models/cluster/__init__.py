@@ -2,12 +2,14 @@
 
 from ddlopt.models.cluster.family import ClusterAnswer, ClusterProblem
 from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance, JobsSchedule, Stretch
+from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointJob, JointPlan, Workload, WorkloadPlan
 from ddlopt.models.cluster.placement.instance import Gang, GangPlaces, Leaf, PlacementInstance
 from ddlopt.models.problem import Family, records
 
 __all__ = [
     "FAMILY",
     "PROBLEMS",
+    "Choice",
     "ClusterAnswer",
     "ClusterJob",
     "ClusterProblem",
@@ -15,14 +17,23 @@ __all__ = [
     "GangPlaces",
     "JobsInstance",
     "JobsSchedule",
+    "JointInstance",
+    "JointJob",
+    "JointPlan",
     "Leaf",
     "PlacementInstance",
     "Stretch",
+    "Workload",
+    "WorkloadPlan",
     "bound",
     "evaluate",
 ]
 
-PROBLEMS = records("ddlopt.models.cluster.placement.problem", "ddlopt.models.cluster.jobs.problem")
+PROBLEMS = records(
+    "ddlopt.models.cluster.placement.problem",
+    "ddlopt.models.cluster.jobs.problem",
+    "ddlopt.models.cluster.joint.problem",
+)
 FAMILY = Family.of_several(
     "cluster",
     "the cluster as a whole: which hosts each gang gets, when each job runs and on how many servers",

@@ -8,6 +8,7 @@ from ddlopt.models.cluster import ClusterProblem
 _KINDS = {
     "placement": "cluster.placement.placement",
     "jobs": "cluster.jobs.jobs",
+    "joint": "cluster.joint.joint",
 }
 """Module in this folder and function of every kind: ``function(rng, **options) -> ClusterProblem``."""
 
@@ -22,7 +23,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> ClusterProblem:
     ----------
     kind : str
         One of :data:`KINDS`. ``placement``: gangs that need hosts in racks and blocks. ``jobs``: jobs that
-        share servers over time.
+        share servers over time. ``joint``: jobs whose plans are decided, too.
     seed : int
     **options
         What the kind takes (:func:`options_of`), and ``name``.

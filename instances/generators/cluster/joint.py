@@ -1,0 +1,134 @@
+"""Jobs of TopoOpt's networks, or small transformers, that share servers with optical links of their own."""
+
+from typing import Any
+
+import numpy as np
+
+from ddlopt.instances.generators.codesign import generate as codesign
+from ddlopt.instances.generators.deployment import generate as deployment
+from ddlopt.instances.options import at_least, one_of, positive
+from ddlopt.instances.workloads.topoopt import JOBS
+from ddlopt.models.cluster.joint.instance import JointInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.deployment.step.instance import StepInstance
+from ddlopt.models.errors import OptionError
+
+SMALL = ("tiny-step", "tiny-codesign")
+"""Workloads beside TopoOpt's, whose plans are found in an instant."""
+_HOURS_S = 3600.0
+
+
+def joint(
+    rng: np.random.Generator,
+    *,
+    jobs: int = 4,
+    servers: int = 8,
+    workloads: tuple[str, ...] = ("tiny-step", "tiny-codesign"),
+    widths: tuple[int, ...] = (),
+    degree: int = 4,
+    gigabit_per_s: float = 100.0,
+    hours: float = 2.0,
+    spread: float = 0.25,
+    slack: float = 2.0,
+    objective: str = "makespan",
+) -> JointInstance:
+    """Jobs that take turns with the workloads, and take about so many hours on the fewest servers.
+
+    The hours are drawn between a half and three halves; arrivals within a part ``spread`` of all hours over the
+    servers, deadlines ``slack`` times its hours after a job's arrival, weights 1 to 4. What a job's iterations take
+    is guessed from the simplest bound, so that plans decide nothing of the instance.
+
+    Parameters
+    ----------
+    jobs, servers : int
+        How many.
+    workloads : tuple of str
+        Jobs of :data:`ddlopt.instances.workloads.topoopt.JOBS`, as co-designs; ``tiny-step``, a transformer of
+        two blocks, and ``tiny-codesign``, four layers of a drawn network.
+    widths : tuple of int
+        Servers that a job may have; empty: powers of two from 2 on.
+    degree : int
+        Of a server's optics, at most; one less than there are servers where they are few.
+    gigabit_per_s : float
+        Of an optical link.
+    hours : float
+        Of a job in the mean.
+    spread, slack : float
+    objective : {"makespan", "weighted_completion", "weighted_tardiness"}
+    """
+    at_least("jobs", jobs, 1)
+    at_least("servers", servers, 1)
+    at_least("spread", spread, 0)
+    positive("hours", hours)
+    positive("slack", slack)
+    one_of("objective", objective, ("makespan", "weighted_completion", "weighted_tardiness"))
+    for workload in workloads:
+        one_of("workloads", workload, (*JOBS, *SMALL))
+    if not workloads:
+        raise OptionError("workloads is empty; name at least one")
+    chosen = sorted(set(widths)) or [2**power for power in range(1, 20) if 2**power <= servers] or [1]
+    at_least("widths", chosen[0], 1)
+    problems, menus = list[Instance](), list[dict[str, Any]]()
+    for workload in workloads:
+        choices = []
+        for width in chosen:
+            made = _problem(workload, width, degree, gigabit_per_s, int(rng.integers(2**31)))
+            devices = {"devices": width * _GPUS} if isinstance(made, StepInstance) else {}
+            if devices and choices:
+                problems[choices[-1]["problem"]] = made
+                choices.append({"servers": width, "problem": choices[-1]["problem"], **devices})
+            else:
+                choices.append({"servers": width, "problem": len(problems), **devices})
+                problems.append(made)
+        menus.append({"name": workload, "choices": choices})
+    data: dict[str, Any] = {
+        "name": f"joint-j{jobs}-k{servers}",
+        "servers": servers,
+        "problems": problems,
+        "workloads": menus,
+        "objective": objective,
+    }
+    one = [{"name": "one", "workload": place, "iterations": 1} for place in range(len(workloads))]
+    steps = [_guess_s(JointInstance.from_data(data | {"jobs": [job], "objective": "makespan"})) for job in one]
+    found = []
+    for place in range(jobs):
+        workload = place % len(workloads)
+        length_s = float(rng.uniform(0.5, 1.5)) * hours * _HOURS_S
+        arrival_s = float(int(rng.uniform(0, spread * jobs * hours * _HOURS_S * chosen[0] / servers)))
+        found.append(
+            {
+                "name": f"{workloads[workload]}-{place}",
+                "workload": workload,
+                "iterations": max(1, round(length_s / steps[workload])),
+                "arrival_s": arrival_s,
+                "weight": int(rng.integers(1, 5)),
+                "deadline_s": round(arrival_s + slack * length_s),
+            }
+        )
+    return JointInstance.from_data(data | {"jobs": found, "source": "jobs by a drawn rule"})
+
+
+_GPUS = 2
+"""Accelerators of a server of the tiny transformer."""
+
+
+def _problem(workload: str, width: int, degree: int, gigabit_per_s: float, seed: int) -> Instance:
+    if workload == "tiny-step":
+        return deployment(
+            "step", 1, layers=2, heads=4, sequence=256, global_batch=16, servers=width, gpus_per_server=_GPUS,
+            memory_gigabytes=1.0,
+        )  # fmt: skip
+    if width < 2:
+        raise OptionError(f"widths has {width}; a co-design takes at least 2 servers")
+    own = min(degree, width - 1)
+    if workload == "tiny-codesign":
+        return codesign("random", seed, servers=width, degree=min(2, own), layers=2, strategies=2)
+    return codesign("job", 0, job=workload, servers=width, degree=own, gigabit_per_s=gigabit_per_s)
+
+
+def _guess_s(instance: JointInstance) -> float:
+    """What a step takes at least, by the simplest bound of the workload's narrowest choice."""
+    from ddlopt.models.cluster.joint.bounds import simple_step_bound
+
+    choices = instance.workloads[instance.jobs[0].workload].choices
+    return next((found for each in choices if (found := simple_step_bound(instance, each))), 1.0)

@@ -1,0 +1,158 @@
+"""Lists of rigid jobs and their widths, changed step by step, as a Numba kernel."""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.kernels import helper, kernel
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@helper
+def _place(
+    order: Ints, chosen: Ints, widths: Ints, lengths: Floats, jobs: Floats, servers: int, goal: int, room: Floats
+) -> float:
+    """The objective of a list: each job as early as its servers are free for all its time."""
+    # Moments, and the servers that are free from each to the next.
+    times, free, ends = room[0], room[1], room[2]
+    count = 1
+    times[0], free[0] = 0.0, servers
+    for place in range(len(order)):
+        job = order[place]
+        width, length = widths[job, chosen[job]], lengths[job, chosen[job]]
+        start = jobs[0, job]
+        at = count - 1
+        while times[at] > start:
+            at -= 1
+        while True:
+            if free[at] < width:
+                # Behind the last moment all servers are free.
+                at += 1
+                start = times[at]
+            elif at + 1 == count or times[at + 1] >= start + length:
+                break
+            else:
+                at += 1
+        end = start + length
+        for moment in (start, end):
+            k = count
+            while k > 0 and times[k - 1] > moment:
+                k -= 1
+            if times[k - 1] != moment:
+                for other in range(count, k, -1):
+                    times[other], free[other] = times[other - 1], free[other - 1]
+                times[k], free[k] = moment, free[k - 1]
+                count += 1
+        for k in range(count):
+            if times[k] >= end:
+                break
+            if times[k] >= start:
+                free[k] -= width
+        ends[job] = end
+    value = 0.0
+    for job in range(len(order)):
+        if goal == 0:
+            value = max(value, ends[job])
+        elif goal == 1:
+            value += jobs[1, job] * ends[job]
+        else:
+            value += jobs[1, job] * max(0.0, ends[job] - jobs[2, job])
+    return value
+
+
+@kernel(
+    "f8(i8[::1], i8[::1], const(i8[:, ::1]), const(f8[:, ::1]), const(i8[::1]), const(f8[:, ::1]), i8, i8, i8, f8, i8)"
+)
+def exchange(
+    order: Ints,
+    chosen: Ints,
+    widths: Ints,
+    lengths: Floats,
+    menus: Ints,
+    jobs: Floats,
+    servers: int,
+    goal: int,
+    tries: int,
+    heat: float,
+    seed: int,
+) -> float:
+    """Change a list and its widths; what is a little worse is kept at first, and the best one in the end.
+
+    Parameters
+    ----------
+    order : (n,) array
+        Jobs, in the order in which they are placed; the best list in the end.
+    chosen : (n,) array
+        Places in the menus; likewise.
+    widths, lengths : (n, m) array
+        Menus of jobs.
+    menus : (n,) array
+        How many of the m there are.
+    jobs : (3, n) array
+        Arrivals, weights, deadlines.
+    servers : int
+    goal : {0, 1, 2}
+        Makespan, weighted sum of ends, of how late they are.
+    tries : int
+    heat : float
+        Part of the objective by which a change may be worse, at first.
+    seed : int
+
+    Returns
+    -------
+    float
+        The objective.
+    """
+    np.random.seed(seed)
+    n = len(order)
+    room = np.empty((3, 2 * n + 3))
+    now = _place(order, chosen, widths, lengths, jobs, servers, goal, room)
+    best, best_order, best_chosen = now, order.copy(), chosen.copy()
+    for step in range(tries):
+        job, old = -1, 0
+        a, b = 0, 0
+        if np.random.random() < 0.5:
+            job = np.random.randint(n)
+            old = chosen[job]
+            if menus[job] == 1:
+                continue
+            if np.random.random() < 0.7:
+                chosen[job] = min(menus[job] - 1, max(0, old + (1 if np.random.random() < 0.5 else -1)))
+            else:
+                chosen[job] = np.random.randint(menus[job])
+            if chosen[job] == old:
+                continue
+        else:
+            a, b = np.random.randint(n), np.random.randint(n)
+            if a == b:
+                continue
+            _move(order, a, b)
+        value = _place(order, chosen, widths, lengths, jobs, servers, goal, room)
+        worse = heat * best * (1 - step / tries) * np.random.random() ** 4
+        if value <= now + worse:
+            now = value
+            if value < best:
+                best = value
+                best_order[:] = order
+                best_chosen[:] = chosen
+        elif job >= 0:
+            chosen[job] = old
+        else:
+            _move(order, b, a)
+    order[:] = best_order
+    chosen[:] = best_chosen
+    return best
+
+
+@helper
+def _move(order: Ints, a: int, b: int) -> None:
+    """Take what is at a, and put it at b."""
+    job = order[a]
+    step = 1 if b > a else -1
+    while a != b:
+        order[a] = order[a + step]
+        a += step
+    order[b] = job

@@ -1,0 +1,188 @@
+"""Our search for many rigid jobs: lists and widths are changed step by step, and a relaxation bounds what is left."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ddlopt.models.cluster.jobs.bounds import jobs_bound
+from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.cluster.jobs.exchange_kernel import exchange
+from ddlopt.solvers.cluster.jobs.relaxation import relaxed, useful
+from ddlopt.solvers.contracts import Limits, relative_gap
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+
+# Effort.
+_WORK = 20_000_000
+"""Placements times jobs of a round: a second or two."""
+_ROUNDS = 8
+"""Without a better schedule, of which each begins anew from the best one."""
+_HEATS = (0.02, 0.1, 0.3)
+"""Part of the objective by which a change may be worse at first, in turn."""
+_GOALS = ("makespan", "weighted_completion", "weighted_tardiness")
+
+
+@dataclass(frozen=True)
+class ListExchange(CertifiedMethod, uses=("seed",)):
+    """Lists of jobs, each placed as early as its servers are free for all its time; order and widths are searched.
+
+    It begins with jobs by Smith's ratio, and with widths of the relaxation; then a job is moved in the list, or gets
+    another width, and what is a little worse is kept for a while.
+
+    Parameters
+    ----------
+    rounds : int
+        Without improvement.
+
+    References
+    ----------
+    Ours. The relaxation in intervals is that of A. S. Schulz and M. Skutella, "Scheduling unrelated machines by
+    randomized rounding", SIAM J. Discrete Math. 15 (2002), with widths in place of machines.
+    """
+
+    rounds: int = _ROUNDS
+
+    name: ClassVar[str] = "list-exchange"
+    covers: ClassVar[type[JobsInstance]] = JobsInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.cluster.jobs.exchange_kernel",)
+
+    def refuses(self, instance: JobsInstance) -> str | None:
+        """Slots."""
+        return None if instance.mode == "rigid" else "it has rigid jobs, and this instance has slots"
+
+    def find(self, instance: JobsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """The best schedule found, and the bound of the relaxation."""
+        search = ListSearch(instance, seed)
+        search.run(1)
+        bound = jobs_bound(instance)
+        if not clock.expired:
+            bound = max(bound, relaxed(instance, search.end_s).value)
+        idle = 0
+        while not clock.expired and idle < self.rounds:
+            if (relative_gap(search.value, bound) or 0.0) <= limits.gap:
+                break
+            idle = 0 if search.run(1) else idle + 1
+            clock.report(search.value, bound)
+        return MethodOutput(search.schedule(), {"rounds": float(search.rounds)}, bound)
+
+
+class ListSearch:
+    """A list of rigid jobs with widths, which gets better round by round.
+
+    Parameters
+    ----------
+    instance : JobsInstance
+    seed : int
+    """
+
+    def __init__(self, instance: JobsInstance, seed: int) -> None:
+        self.instance, self.seed, self.rounds = instance, seed, 0
+        self.menus = [useful(job) for job in instance.jobs]
+        most = max(map(len, self.menus))
+        self._widths = np.ones((len(self.menus), most), np.int64)
+        self._lengths = np.ones((len(self.menus), most))
+        for place, menu in enumerate(self.menus):
+            self._widths[place, : len(menu)] = [width for width, _ in menu]
+            self._lengths[place, : len(menu)] = [length for _, length in menu]
+        jobs = instance.jobs
+        self._jobs = np.array(
+            [[job.arrival_s for job in jobs], [job.weight for job in jobs], [job.deadline_s or 0.0 for job in jobs]]
+        )
+        areas = [min(width * length for width, length in menu) for menu in self.menus]
+        self.order = np.array(sorted(range(len(jobs)), key=lambda j: self._key(j, areas[j])), np.int64)
+        # The width with the fewest server-seconds to begin with.
+        self.chosen = np.array(
+            [min(range(len(menu)), key=lambda k: (menu[k][0] * menu[k][1], k)) for menu in self.menus], np.int64
+        )
+        self.value = self._improved(self.order, self.chosen, 0, seed)
+
+    def _key(self, job: int, area: float) -> float:
+        arrival, weight, due = self._jobs[:, job]
+        if self.instance.objective == "makespan":
+            return -area
+        return float(due if self.instance.objective == "weighted_tardiness" else arrival + area / max(weight, 1e-9))
+
+    def _improved(self, order: Any, chosen: Any, tries: int, seed: int) -> float:
+        counts = np.array([len(menu) for menu in self.menus], np.int64)
+        goal = _GOALS.index(self.instance.objective)
+        told = self._widths, self._lengths, counts, self._jobs, self.instance.servers, goal
+        return float(exchange(order, chosen, *told, tries, _HEATS[self.rounds % len(_HEATS)], seed))
+
+    def follow(self, order: Any, widths: list[int]) -> None:
+        """Go on from another list where that is better; a width that there is not: the nearest one."""
+        order = order.copy()
+        chosen = np.array(
+            [
+                min(range(len(menu)), key=lambda k: (abs(menu[k][0] - width), k))
+                for menu, width in zip(self.menus, widths, strict=True)
+            ],
+            np.int64,
+        )
+        value = self._improved(order, chosen, 0, self.seed)
+        if value < self.value:
+            self.value, self.order, self.chosen = value, order, chosen
+
+    def run(self, rounds: int) -> bool:
+        """Some rounds from the best list; whether it got better."""
+        before = self.value
+        jobs = len(self.menus)
+        for _ in range(rounds):
+            self.rounds += 1
+            order, chosen = self.order.copy(), self.chosen.copy()
+            value = self._improved(order, chosen, max(1, _WORK // jobs**2), self.seed + self.rounds)
+            if value < self.value:
+                self.value, self.order, self.chosen = value, order, chosen
+        return self.value < before
+
+    @property
+    def widths(self) -> list[int]:
+        """Of each job."""
+        return [self.menus[place][int(k)][0] for place, k in enumerate(self.chosen)]
+
+    @property
+    def end_s(self) -> float:
+        """When the last job of the best schedule ends."""
+        return float(max(Fraction(run.start) + job.length_s(run.servers) for job, run in self._runs()))
+
+    def schedule(self) -> JobsSchedule:
+        """The best one, in fractions."""
+        return JobsSchedule(instance=self.instance.name, runs=tuple((run,) for _, run in self._runs()))
+
+    def _runs(self) -> list[tuple[Any, Stretch]]:
+        jobs, widths = self.instance.jobs, self.widths
+        starts = list_starts(self.instance, [int(place) for place in self.order], widths)
+        return [
+            (job, Stretch(start=str(start), servers=width))
+            for job, start, width in zip(jobs, starts, widths, strict=True)
+        ]
+
+
+def list_starts(instance: JobsInstance, order: list[int], widths: list[int]) -> list[Fraction]:
+    """Starts, exactly, of jobs that are placed one after the other as early as servers are free for all their time."""
+    times, free = [Fraction(0)], [instance.servers]
+    starts = [Fraction(0)] * len(order)
+    for place in order:
+        job, width = instance.jobs[place], widths[place]
+        start, length = Fraction(job.arrival_s), job.length_s(width)
+        at = max(k for k, time in enumerate(times) if time <= start)
+        k = at
+        while k < len(times):
+            if free[k] < width:
+                k += 1
+                start = times[k]
+                continue
+            if k + 1 == len(times) or times[k + 1] >= start + length:
+                break
+            k += 1
+        for moment in (start, start + length):
+            k = max(k for k, time in enumerate(times) if time <= moment)
+            if times[k] != moment:
+                times.insert(k + 1, moment)
+                free.insert(k + 1, free[k])
+        for k, time in enumerate(times):
+            if start <= time < start + length:
+                free[k] -= width
+        starts[place] = start
+    return starts

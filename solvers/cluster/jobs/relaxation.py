@@ -1,0 +1,205 @@
+r"""Bounds on rigid jobs of any number: shares of jobs and widths in intervals of time, a linear program.
+
+**Makespan.** With :math:`y_{jw}` the share of job j that has w servers, :math:`\sum_w y_{jw} = 1`,
+
+.. math:: T \ge r_j + \sum_w \ell_{jw} y_{jw}, \qquad
+    K (T - \rho) \ge \sum_{j: r_j \ge \rho} \sum_w w\, \ell_{jw} y_{jw} \quad \text{for every arrival } \rho .
+
+**Sums.** :math:`x_{jwI}` is the part of job j that runs on w servers in interval I, of length h:
+
+.. math:: \sum_{w, I} x_{jwI} = 1, \quad \sum_{j, w} w\, \ell_{jw} x_{jwI} \le K h, \quad
+    \sum_w \ell_{jw} x_{jwI} \le |I \cap [r_j, \infty)|, \quad
+    C_j \ge r_j + \sum_{w, I} \ell_{jw} x_{jwI}, \quad
+    C_j \ge \sum_{w, I} \Bigl(\text{mid}_I + \tfrac12 \ell_{jw} - \delta_{jw}\Bigr) x_{jwI} .
+
+The last interval has no end, and its start takes the place of its middle. A job on w servers all the time ends half its
+length after the mean of the moments at which it runs. In every interval but the last one that it is in, that mean is at
+least the middle, as it runs to the interval's end; in the last one, of which it takes p, it is at least
+:math:`(h - p) / 2` less, which moves the mean of all by at most :math:`p (h - p) / (2 \ell)`: that is
+:math:`\delta = h^2 / (8 \ell)`, or :math:`(h - \ell) / 2` where :math:`\ell < h / 2`.
+
+A width is left out if a narrower one takes no longer: a job that has servers to spare may leave them idle. What the
+solver's prices prove is calculated again: :math:`b^\top y` and, for each variable, the least of its reduced cost times
+what it may be at most.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance
+from ddlopt.models.tolerances import ROUNDING
+
+Floats = npt.NDArray[np.float64]
+_MOST_COLUMNS = 60_000
+"""Shares of the program for sums: some ten seconds; there are fewer intervals where jobs are many."""
+_INTERVALS = (8, 64)
+"""At least and at most."""
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """What a relaxation says.
+
+    Parameters
+    ----------
+    value : float
+        No schedule is below.
+    shares : tuple of dict of int to float
+        Of each job, by width, in the relaxation's optimum.
+    """
+
+    value: float
+    shares: tuple[dict[int, float], ...]
+
+
+def useful(job: ClusterJob) -> list[tuple[int, float]]:
+    """Widths that take less than every narrower one, and how long all iterations take, from narrow to wide."""
+    found: list[tuple[int, float]] = []
+    for width in job.widths:
+        length = float(job.length_s(width))
+        if not found or length < found[-1][1]:
+            found.append((width, length))
+    return found
+
+
+def relaxed(instance: JobsInstance, end_s: float) -> Relaxed:
+    """The bound of rigid jobs.
+
+    Parameters
+    ----------
+    instance : JobsInstance
+    end_s : float
+        About when the last job ends in a good schedule: intervals go so far. Any positive number gives a bound.
+    """
+    menus = [useful(job) for job in instance.jobs]
+    made = _makespan(instance, menus) if instance.objective == "makespan" else _sums(instance, menus, end_s)
+    value, x = made.solved()
+    shares: list[dict[int, float]] = [{} for _ in menus]
+    for (job, width), share in zip(made.names, x, strict=False):
+        if share > ROUNDING:
+            shares[job][width] = shares[job].get(width, 0.0) + float(share)
+    return Relaxed(value, tuple(shares))
+
+
+@dataclass
+class _Program:
+    """min c x with A x ≤ b, x between 0 and u, and shares of each job that add up to one."""
+
+    cost: list[float]
+    most: list[float]
+    names: list[tuple[int, int]]
+    jobs: int
+    rows: list[tuple[list[int], list[float], float]]
+
+    def solved(self) -> tuple[float, Floats]:
+        """A number that no solution is below, and a solution."""
+        size = len(self.cost)
+        less = _sparse([(columns, values) for columns, values, _ in self.rows], size)
+        right = np.array([side for _, _, side in self.rows])
+        owners: list[tuple[list[int], list[float]]] = [([], []) for _ in range(self.jobs)]
+        for column, (job, _) in enumerate(self.names):
+            owners[job][0].append(column)
+            owners[job][1].append(1.0)
+        equal, cost, most = _sparse(owners, size), np.array(self.cost), np.array(self.most)
+        found: Any = linprog(
+            cost, A_ub=less, b_ub=right, A_eq=equal, b_eq=np.ones(self.jobs), bounds=(0, None), method="highs"
+        )
+        if found.x is None:
+            return 0.0, np.zeros(size)
+        prices, level = np.minimum(0.0, found.ineqlin.marginals), found.eqlin.marginals
+        reduced = cost - less.T @ prices - equal.T @ level
+        value = float(right @ prices + level.sum() + np.minimum(0.0, reduced) @ most)
+        room = ROUNDING * float(np.abs(right) @ np.abs(prices) + np.abs(level).sum())
+        return max(0.0, value - room), found.x
+
+
+def _sparse(rows: list[tuple[list[int], list[float]]], size: int) -> Any:
+    pointers = np.cumsum([0, *(len(columns) for columns, _ in rows)])
+    columns = np.array([column for own, _ in rows for column in own], dtype=np.int64)
+    values = np.array([value for _, own in rows for value in own])
+    return csr_array((values, columns, pointers), shape=(len(rows), size))
+
+
+Menus = list[list[tuple[int, float]]]
+
+
+def _makespan(instance: JobsInstance, menus: Menus) -> _Program:
+    names = [(job, width) for job, menu in enumerate(menus) for width, _ in menu]
+    lengths = np.array([length for menu in menus for _, length in menu])
+    arrivals = np.array([job.arrival_s for job in instance.jobs])
+    last = len(names)
+    longest = sum(max(length for _, length in menu) for menu in menus) + float(arrivals.max())
+    made = _Program([0.0] * last + [1.0], [1.0] * last + [longest], names, len(menus), [])
+    first = 0
+    for menu, arrival in zip(menus, arrivals, strict=True):
+        columns = list(range(first, first + len(menu)))
+        made.rows.append(([*columns, last], [*lengths[columns], -1.0], -float(arrival)))
+        first += len(menu)
+    for begin in np.unique(arrivals):
+        columns = [place for place, (job, _) in enumerate(names) if arrivals[job] >= begin]
+        areas = [names[place][1] * lengths[place] / instance.servers for place in columns]
+        made.rows.append(([*columns, last], [*areas, -1.0], -float(begin)))
+    return made
+
+
+def _sums(instance: JobsInstance, menus: Menus, end_s: float) -> _Program:
+    many = sum(map(len, menus))
+    count = int(np.clip(_MOST_COLUMNS // many, *_INTERVALS))
+    h = end_s / count
+    begins = h * np.arange(count + 1)
+    centre = np.append(begins[:-1] + h / 2, begins[-1])
+    names, lengths, where, values = list[tuple[int, int]](), list[float](), list[int](), list[float]()
+    own: dict[tuple[int, int], list[int]] = {}
+    for place, (job, menu) in enumerate(zip(instance.jobs, menus, strict=True)):
+        for width, length in menu:
+            lost = h * h / (8 * length) if length >= h / 2 else (h - length) / 2
+            for interval in range(min(count, int(job.arrival_s / h)), count + 1):
+                own.setdefault((place, interval), []).append(len(names))
+                names.append((place, width))
+                lengths.append(length)
+                where.append(interval)
+                values.append(centre[interval] + length / 2 - lost)
+    return _rows_of_sums(instance, _Shares(names, lengths, where, values, own, count, h))
+
+
+@dataclass
+class _Shares:
+    names: list[tuple[int, int]]
+    lengths: list[float]
+    where: list[int]
+    values: list[float]
+    own: dict[tuple[int, int], list[int]]
+    count: int
+    h: float
+
+
+def _rows_of_sums(instance: JobsInstance, shares: _Shares) -> _Program:
+    jobs, size, late = instance.jobs, len(shares.names), instance.objective == "weighted_tardiness"
+    longest = sum(max(float(job.length_s(w)) for w in job.widths) for job in jobs) + max(job.arrival_s for job in jobs)
+    longest = max(longest, 2 * shares.count * shares.h)
+    cost = [0.0] * size + [job.weight for job in jobs]
+    made = _Program(cost, [1.0] * size + [longest] * len(jobs), shares.names, len(jobs), [])
+    loads: list[list[int]] = [[] for _ in range(shares.count)]
+    for column, interval in enumerate(shares.where):
+        if interval < shares.count:
+            loads[interval].append(column)
+    for columns in loads:
+        areas = [shares.names[column][1] * shares.lengths[column] / shares.h for column in columns]
+        made.rows.append((columns, areas, float(instance.servers)))
+    ended: list[list[int]] = [[] for _ in jobs]
+    for (place, interval), columns in shares.own.items():
+        ended[place] += columns
+        if interval < shares.count:
+            room = min(1.0, (interval + 1) - jobs[place].arrival_s / shares.h)
+            made.rows.append((columns, [shares.lengths[column] / shares.h for column in columns], max(0.0, room)))
+    for place, (job, columns) in enumerate(zip(jobs, ended, strict=True)):
+        due = (job.deadline_s or 0.0) if late else 0.0
+        end = size + place
+        made.rows.append(([*columns, end], [*(shares.lengths[each] for each in columns), -1.0], due - job.arrival_s))
+        made.rows.append(([*columns, end], [*(shares.values[each] for each in columns), -1.0], due))
+    return made

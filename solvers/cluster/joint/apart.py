@@ -1,0 +1,146 @@
+"""Plans, widths and order decided one after the other, as the papers do, or some of them together."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance, JobsSchedule, Stretch
+from ddlopt.models.cluster.joint.instance import JointInstance
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch, list_starts
+from ddlopt.solvers.cluster.jobs.start_order import with_widths
+from ddlopt.solvers.cluster.joint.plans import Plans
+from ddlopt.solvers.cluster.joint.refinement import kernels_of_plans, with_plans
+from ddlopt.solvers.heuristic import Clock, Heuristic
+
+_SEARCHES = 4
+"""Rounds of a search of lists."""
+
+
+@dataclass(frozen=True)
+class Apart(Heuristic, uses=("seed",)):
+    """What systems do that each decide a part: a plan for each job and width, then widths, then an order.
+
+    Parameters
+    ----------
+    plans : {"paper", "best"}
+        By the paper's heuristic alone (TopoOpt's alternation, Megatron's rule, Piper), or the best that our method
+        finds besides in ``seconds`` for each.
+    seconds : float
+    widths : {"equal", "greedy", "search"}
+        An equal share of the servers for each job; GADGET's greedy on the resulting curves: as few as can be, then
+        server by server to the job whose remaining time falls most for each; or together with the order.
+    order : {"arrival", "search"}
+        First come, first served, with backfilling; or the best list that a search finds.
+
+    References
+    ----------
+    M. Yu, Y. Tian, B. Ji, C. Wu, H. Rajan, J. Liu, "GADGET: online resource optimization for scheduling ring-all-reduce
+    learning jobs", INFOCOM 2022, for the greedy, there in slots and with utilities.
+    """
+
+    plans: Literal["paper", "best"] = "paper"
+    seconds: float = 2.0
+    widths: Literal["equal", "greedy", "search"] = "greedy"
+    order: Literal["arrival", "search"] = "arrival"
+
+    name: ClassVar[str] = "apart"
+    covers: ClassVar[type[JointInstance]] = JointInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.cluster.jobs.exchange_kernel",)
+
+    def kernels_for(self, instance: JointInstance) -> tuple[str, ...]:
+        """Those of the methods that inner problems are solved by."""
+        return self.kernels + kernels_of_plans(instance)
+
+    def answer(self, instance: JointInstance, seed: int, clock: Clock, start: Any) -> Any:
+        """The schedule with plans.
+
+        Raises
+        ------
+        NoSolutionError
+            If a job has no plan on any number of servers by the time limit.
+        """
+        plans = Plans(instance, clock, clock.gap, seed)
+        plans.sharpen(list(plans.pairs), lambda: False)
+        if self.plans == "best":
+            for own in plans.all_known():
+                own.budget_s = self.seconds
+            plans.sharpen(list(plans.pairs), lambda: False)
+        high = plans.high()
+        if high is None:
+            raise NoSolutionError("not every job has a plan")
+        return with_plans(plans, decided(high, self.widths, self.order, seed, clock)), {"plans": float(plans.solves)}
+
+
+def decided(high: JobsInstance, widths: str, order: str, seed: int, clock: Clock) -> JobsSchedule:
+    """A schedule of jobs with tables; see :class:`Apart`."""
+    if widths != "search":
+        chosen = dict(zip((job.name for job in high.jobs), _WIDTHS[widths](high), strict=True))
+        high = with_widths(high, lambda job: chosen[job.name])
+    if order == "search":
+        search = ListSearch(high, seed)
+        for _ in range(_SEARCHES):
+            if clock.expired:
+                break
+            search.run(1)
+        return search.schedule()
+    first = sorted(range(len(high.jobs)), key=lambda place: (high.jobs[place].arrival_s, place))
+    if widths == "search":
+        # The order is given; each job takes the width with which it ends first.
+        return _earliest(high, first)
+    own = [job.widths[0] for job in high.jobs]
+    return _schedule(high, list_starts(high, first, own), own)
+
+
+def _schedule(high: JobsInstance, starts: Any, widths: list[int]) -> JobsSchedule:
+    runs = tuple((Stretch(start=str(at), servers=width),) for at, width in zip(starts, widths, strict=True))
+    return JobsSchedule(instance=high.name, runs=runs)
+
+
+def _earliest(high: JobsInstance, first: list[int]) -> JobsSchedule:
+    widths = [job.widths[0] for job in high.jobs]
+    for number, place in enumerate(first):
+        job = high.jobs[place]
+
+        def ends(width: int, place: int = place, job: ClusterJob = job, number: int = number) -> Any:
+            widths[place] = width
+            return list_starts(high, first[: number + 1], widths)[place] + job.length_s(width), width
+
+        widths[place] = min(job.widths, key=ends)
+    return _schedule(high, list_starts(high, first, widths), widths)
+
+
+def equal_shares(high: JobsInstance) -> list[int]:
+    """Of each job the most servers within its share, or as few as it can have."""
+    share = high.servers // len(high.jobs)
+    return [max((width for width in job.widths if width <= share), default=job.widths[0]) for job in high.jobs]
+
+
+def greedy_widths(high: JobsInstance) -> list[int]:
+    """As few servers as can be; then the step to a larger width that saves most for each server, while there are any.
+
+    What a job saves is weighted where ends are; of a makespan only a job that ends last saves anything.
+    """
+    menus = [job.widths for job in high.jobs]
+    at = [0] * len(menus)
+    left = high.servers - sum(menu[0] for menu in menus)
+    while left > 0:
+        best, gain = None, 0.0
+        times = [float(job.length_s(menu[k])) for job, menu, k in zip(high.jobs, menus, at, strict=True)]
+        for place, (job, menu) in enumerate(zip(high.jobs, menus, strict=True)):
+            if high.objective == "makespan" and times[place] < max(times):
+                continue
+            for k in range(at[place] + 1, len(menu)):
+                more = menu[k] - menu[at[place]]
+                weight = 1.0 if high.objective == "makespan" else job.weight
+                saved = weight * (times[place] - float(job.length_s(menu[k]))) / more
+                if more <= left and saved > gain and not math.isnan(saved):
+                    best, gain = (place, k), saved
+        if best is None:
+            break
+        left -= menus[best[0]][best[1]] - menus[best[0]][at[best[0]]]
+        at[best[0]] = best[1]
+    return [menu[k] for menu, k in zip(menus, at, strict=True)]
+
+
+_WIDTHS = {"equal": equal_shares, "greedy": greedy_widths}

@@ -1,0 +1,232 @@
+r"""The loop: schedule with intervals of step times, and sharpen those that the gap comes from.
+
+**It is a bound.** Every solution is a schedule with some plans; each takes at least :math:`L_k(w)`. Leave every start
+as it is, and let each job take :math:`q L` instead: at any time fewer jobs run, and each ends no later. So the optimum
+of the tables L is no more than any solution's value, and neither is any bound on it.
+
+**It ends.** Let the schedule that is the optimum for L use closed pairs (k, w) only, those with
+:math:`U_k(w) = L_k(w)`: then it is a solution, and the gap is zero. Otherwise it uses an open pair, and one of these is
+solved anew, with twice the seconds of last time. A method that is exact for inner problems closes a pair when the
+seconds suffice; there are finitely many pairs. With gaps g of inner problems instead, and makespans, U is at most
+L / (1 - g), and the same schedule, its starts stretched alike, is within g as well where no job has to wait for its
+arrival; stretched starts are never too early, so this holds with arrivals too.
+
+**Where more servers may be taken for no worse** (`deployment/step`, `deployment/pipeline`: a plan says how many devices
+there are *at most*), a plan for fewer is one for more, and a bound for more is one for fewer. A co-design on more
+servers is another problem, in which every server takes part, and nothing is concluded.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ddlopt.models.catalogue import problem_of
+from ddlopt.models.cluster.jobs.bounds import jobs_bound
+from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
+from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule
+from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, WorkloadPlan
+from ddlopt.models.errors import InfeasibleError, InstanceError, NoSolutionError
+from ddlopt.models.problem import path_of
+from ddlopt.models.tolerances import ROUNDING
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.certify import MethodOutput
+from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
+from ddlopt.solvers.cluster.jobs.relaxation import relaxed
+from ddlopt.solvers.cluster.jobs.start_order import Search
+from ddlopt.solvers.cluster.joint.plans import OPENING, Pair, Plans
+from ddlopt.solvers.contracts import Limits, relative_gap
+from ddlopt.solvers.dask_workers import executor_of
+from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+
+# Effort.
+_FEW_JOBS = 7
+"""Whose schedules are gone through in all orders; for more there are lists and a relaxation."""
+_ROUNDS = 6
+"""Of a search of lists without anything better, where all that is wanted is closed."""
+_INNER = 0.25
+"""Part of the gap asked for that an inner problem may have: the rest is for the schedule."""
+_LOOK_S = 3.0
+"""Seconds of inner problems between two schedules, at least; and at least as many as a schedule takes."""
+
+
+@dataclass(frozen=True)
+class Refinement(CertifiedMethod, uses=("seed", "threads")):
+    """Schedules with intervals of step times, whose inner problems are solved where the gap comes from.
+
+    Parameters
+    ----------
+    kept : str
+        A folder in which plans and bounds of inner problems are kept by digest, and found again; empty: none.
+    cluster : str
+        Address of a Dask scheduler, whose workers solve inner problems; empty: ``threads`` processes, or this one.
+
+    References
+    ----------
+    Ours.
+    """
+
+    kept: str = ""
+    cluster: str = ""
+
+    name: ClassVar[str] = "refinement"
+    covers: ClassVar[type[JointInstance]] = JointInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.cluster.jobs.exchange_kernel",)
+    proves_infeasible: ClassVar[bool] = True
+
+    def kernels_for(self, instance: JointInstance) -> tuple[str, ...]:
+        """Those of the methods that inner problems are solved by."""
+        return self.kernels + kernels_of_plans(instance)
+
+    def find(self, instance: JointInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
+        """The best schedule with plans, and the bound with the times that no plan is below.
+
+        Raises
+        ------
+        InfeasibleError
+            If a job has no plan on any number of servers.
+        NoSolutionError
+            If the time is up before every job has a plan.
+        """
+        with executor_of(self.cluster or None) as (executor, many):
+            workers = many or limits.threads
+            plans = Plans(instance, clock, limits.gap * _INNER, seed, self.kept, workers, executor)
+            try:
+                return Loop(plans, limits, seed).run()
+            finally:
+                plans.close()
+
+
+def kernels_of_plans(instance: JointInstance) -> tuple[str, ...]:
+    """Modules with the kernels of all methods that inner problems are solved by."""
+    found: dict[str, None] = {}
+    for inner in instance.problems:
+        made = [catalogue.default(inner), catalogue.method(OPENING[path_of(inner)], inner.family)]
+        for method in made:
+            own = getattr(method, "kernels_for", None)
+            found |= dict.fromkeys(() if own is None else own(inner))
+        found |= dict.fromkeys(problem_of(inner).kernels(inner))
+    return tuple(found)
+
+
+class Loop:
+    """One run.
+
+    Parameters
+    ----------
+    plans : Plans
+    limits : Limits
+    seed : int
+    """
+
+    def __init__(self, plans: Plans, limits: Limits, seed: int) -> None:
+        self.plans, self.limits, self.seed = plans, limits, seed
+        self.instance, self.clock = plans.instance, plans.clock
+        self.bound, self.value = 0.0, math.inf
+        self.best: JointPlan | None = None
+        self.list: ListSearch | None = None
+        self.tuned: JobsInstance | None = None
+        self.exact_s, self.schedule_s, self.rounds = 2.0, 0.0, 0
+
+    def run(self) -> MethodOutput:
+        """Until the gap is as asked for, the time is up, or nothing more is to be found."""
+        idle = 0
+        while True:
+            began = self.clock.elapsed_s
+            wanted = self._below()
+            self._above()
+            self.schedule_s = self.clock.elapsed_s - began
+            self.rounds += 1
+            self.clock.report(None if self.best is None else self.value, self.bound, self.best)
+            if self._enough() or self.clock.expired:
+                break
+            until = self.clock.elapsed_s + max(_LOOK_S, self.schedule_s)
+            done = self.plans.sharpen(wanted, lambda until=until: self.clock.elapsed_s > until)  # type: ignore[misc]
+            idle = 0 if done else idle + 1
+            if idle > _ROUNDS:
+                break
+        if self.best is None:
+            raise NoSolutionError("the time is up, and not every job has a plan yet")
+        return MethodOutput(self.best, self._details(), self.bound)
+
+    def _enough(self) -> bool:
+        gap = relative_gap(self.value, self.bound) if self.best is not None else None
+        return gap is not None and gap <= self.limits.gap
+
+    def _below(self) -> list[Pair]:
+        """Bound what is below; pairs that the bound's schedules use and that are open, the most promising first."""
+        try:
+            low = self.plans.low()
+        except InstanceError as fault:
+            raise InfeasibleError(f"'{self.instance.name}': a job has no plan on any number of servers") from fault
+        self.bound = max(self.bound, jobs_bound(low))
+        small = ListSearch(low, self.seed)
+        small.run(1)
+        loose = relaxed(low, small.end_s)
+        self.bound = max(self.bound, loose.value)
+        uses = [*loose.shares, *([{width: 1.0} for width in small.widths])]
+        if len(low.jobs) <= _FEW_JOBS and not self._enough():
+            search = Search(low, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
+            self.bound = max(self.bound, float(search.run()) * (1 - ROUNDING))
+            uses += [{run.servers: 4.0} for (run,) in search.best.runs]
+            self.exact_s *= 2
+        weight: Counter[Pair] = Counter()
+        for place, shares in enumerate(uses):
+            job = self.instance.jobs[place % len(low.jobs)]
+            for width, share in shares.items():
+                weight[job.workload, width] += self._worth((job.workload, width), share * job.iterations)
+        return [pair for pair, worth in weight.most_common() if worth > 0]
+
+    def _worth(self, pair: Pair, times: float) -> float:
+        """Seconds that an interval is wide, of all iterations, for a second of the next solve."""
+        own = self.plans.known(pair)
+        if own is None or own.closed:
+            return 0.0
+        width = own.upper - own.lower if math.isfinite(own.upper) else own.lower
+        return max(width, 1e-15) * times / (own.budget_s if own.opened else 0.5)
+
+    def _above(self) -> None:
+        """The best schedule with the plans that are known."""
+        high = self.plans.high()
+        if high is None:
+            return
+        if self.tuned != high or self.list is None:
+            before, self.list, self.tuned = self.list, ListSearch(high, self.seed + self.rounds), high
+            if before is not None:
+                self.list.follow(before.order, before.widths)
+        self.list.run(1)
+        self._learn(high, self.list.schedule())
+        if len(high.jobs) <= _FEW_JOBS and not self._enough():
+            search = Search(high, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
+            search.run()
+            self._learn(high, search.best)
+
+    def _learn(self, high: JobsInstance, schedule: JobsSchedule) -> None:
+        value = evaluate_jobs(high, schedule, exact=True).objective
+        if value is not None and float(value) < self.value:
+            self.value, self.best = float(value), with_plans(self.plans, schedule)
+
+    def _details(self) -> dict[str, float]:
+        """Where the gap comes from: the schedule's part is what stays with the plans' times as bounds."""
+        details = {"inner_solves": float(self.plans.solves), "rounds": float(self.rounds)}
+        if self.plans.lost:
+            details["lost_workers"] = float(self.plans.lost)
+        return details
+
+
+def with_plans(plans: Plans, schedule: JobsSchedule) -> JointPlan:
+    """A schedule of :meth:`Plans.high` with the plans that it runs with."""
+    instance = plans.instance
+    runs = tuple(run for (run,) in schedule.runs)
+    used = sorted({(job.workload, run.servers) for job, run in zip(instance.jobs, runs, strict=True)})
+    made = []
+    for workload, servers in used:
+        own, choice = plans.known((workload, servers)), plans.pairs[workload, servers]
+        if own is None:
+            assert choice.step_s is not None
+            made.append(WorkloadPlan(workload=workload, servers=servers, step_s=choice.step_s, least_s=choice.step_s))
+        else:
+            made.append(
+                WorkloadPlan(workload=workload, servers=servers, step_s=own.upper, least_s=own.lower, answer=own.answer)
+            )
+    return JointPlan(instance=instance.name, runs=runs, plans=tuple(made))
