@@ -106,6 +106,7 @@ def test_there_are_no_circles(imports):
 
 CHECKED_WITH = {
     "aggregation.table": {"table.values"},  # functions of binary floats, correctly rounded
+    "cluster.joint": {"catalogue", "jobs.evaluate"},  # a plan is checked by its problem, the schedule as one of jobs
     "codesign": {"topology.evaluate", "topology.instance"},  # a plan has a design, which is checked as one
     "compression.forward": {"lanes"},  # budgets
     "compression.levels": {"lanes"},  # what is sent, and when

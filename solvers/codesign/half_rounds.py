@@ -30,12 +30,15 @@ _LEAST_S = 1e-3
 _OF_REST = 0.85
 """Part of the time left that a half-round may use, for its plan has to be laid out and checked."""
 
+_MOST_NODES = 2**31 - 1
+"""That HiGHS counts."""
+
 
 def within_nodes(backend: Backend, nodes: int | None) -> Backend:
     """The back end with a limit of nodes, if it is HiGHS and has none of its own."""
     if nodes is None or not isinstance(backend, Highs):
         return backend
-    return replace(backend, options={"mip_max_nodes": nodes, **backend.options})
+    return replace(backend, options={"mip_max_nodes": min(nodes, _MOST_NODES), **backend.options})
 
 
 def limits_of(clock: Clock, most_s: float = math.inf) -> Limits:

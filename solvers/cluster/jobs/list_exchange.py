@@ -17,6 +17,8 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 # Effort.
 _WORK = 20_000_000
 """Placements times jobs of a round: a second or two."""
+_EACH = 20_000
+"""Changes for each job in a round: few jobs need no more."""
 _ROUNDS = 8
 """Without a better schedule, of which each begins anew from the best one."""
 _HEATS = (0.02, 0.1, 0.3)
@@ -131,7 +133,7 @@ class ListSearch:
         for _ in range(rounds):
             self.rounds += 1
             order, chosen = self.order.copy(), self.chosen.copy()
-            value = self._improved(order, chosen, max(1, _WORK // jobs**2), self.seed + self.rounds)
+            value = self._improved(order, chosen, min(_EACH * jobs, max(1, _WORK // jobs**2)), self.seed + self.rounds)
             if value < self.value:
                 self.value, self.order, self.chosen = value, order, chosen
         return self.value < before
@@ -162,7 +164,7 @@ class ListSearch:
 def list_starts(instance: JobsInstance, order: list[int], widths: list[int]) -> list[Fraction]:
     """Starts, exactly, of jobs that are placed one after the other as early as servers are free for all their time."""
     times, free = [Fraction(0)], [instance.servers]
-    starts = [Fraction(0)] * len(order)
+    starts = [Fraction(0)] * len(instance.jobs)
     for place in order:
         job, width = instance.jobs[place], widths[place]
         start, length = Fraction(job.arrival_s), job.length_s(width)

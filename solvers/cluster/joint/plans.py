@@ -238,7 +238,7 @@ class Plans:
             inner = self.instance.inner(choice)
             raise ContradictionError(f"'{inner and inner.name}': a plan takes {own.upper!r} s, and none {own.lower!r}")
         own.lower = own.lower if math.isinf(own.upper) else min(own.lower, own.upper)
-        own.closed |= outcome.closed or own.upper - own.lower <= self.gap * own.upper
+        own.closed |= outcome.closed or (math.isfinite(own.upper) and own.upper - own.lower <= self.gap * own.upper)
 
     def _offer(self, own: Known, choice: Choice, answer: Solution) -> None:
         """Keep a plan if it is feasible here, and better: its time is that of the check."""

@@ -46,6 +46,8 @@ _ROUNDS = 6
 """Of a search of lists without anything better, where all that is wanted is closed."""
 _INNER = 0.25
 """Part of the gap asked for that an inner problem may have: the rest is for the schedule."""
+_LEAST_GAP = 1e-7
+"""Of an inner problem: floating-point solvers prove no more."""
 _LOOK_S = 3.0
 """Seconds of inner problems between two schedules, at least; and at least as many as a schedule takes."""
 
@@ -90,7 +92,7 @@ class Refinement(CertifiedMethod, uses=("seed", "threads")):
         """
         with executor_of(self.cluster or None) as (executor, many):
             workers = many or limits.threads
-            plans = Plans(instance, clock, limits.gap * _INNER, seed, self.kept, workers, executor)
+            plans = Plans(instance, clock, max(limits.gap * _INNER, _LEAST_GAP), seed, self.kept, workers, executor)
             try:
                 return Loop(plans, limits, seed).run()
             finally:
@@ -157,7 +159,7 @@ class Loop:
         """Bound what is below; pairs that the bound's schedules use and that are open, the most promising first."""
         try:
             low = self.plans.low()
-        except InstanceError as fault:
+        except InstanceError as fault:  # every problem of some job is closed, and has no plan
             raise InfeasibleError(f"'{self.instance.name}': a job has no plan on any number of servers") from fault
         self.bound = max(self.bound, jobs_bound(low))
         small = ListSearch(low, self.seed)

@@ -1,0 +1,93 @@
+"""Jobs of a cluster from files: what they make, and every mistake in a line."""
+
+import json
+
+import pytest
+from refusals import one_line
+
+from ddlopt.cli import run
+from ddlopt.instances.readers import convert
+from ddlopt.models.errors import DdloptError
+
+CLUSTER = """
+name = "mine"
+servers = [{ count = 8, accelerators = 2, accelerator = "a100", memory_gigabytes = 80, intra_gigabytes_per_s = 300 }]
+network = { gigabit_per_s = 200 }
+optics = { degree = 4, gigabit_per_s = 100 }
+"""
+CONFIG = {
+    "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4,
+    "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 256,
+}  # fmt: skip
+CHAT = {"name": "chat", "config": "small.json", "sequence": 256, "global_batch": 16, "tokens": 1e6}
+IMAGES = {"name": "images", "workload": "vgg16", "servers": [2, 4], "iterations": 5}
+TOLD = {"name": "told", "step_s": {"1": 2.0, "3": 1.0}, "iterations": 7, "arrival_s": 9}
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(*jobs, **others):
+        (tmp_path / "small.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+        (tmp_path / "mine.toml").write_text(CLUSTER, encoding="utf-8")
+        (tmp_path / "jobs.json").write_text(json.dumps({"jobs": jobs, **others}), encoding="utf-8")
+        return tmp_path / "jobs.json", tmp_path / "mine.toml"
+
+    return write
+
+
+def test_jobs_of_files(files):
+    jobs, cluster = files(CHAT, IMAGES, TOLD, CHAT | {"name": "again", "weight": 2}, objective="weighted_completion")
+    made = convert(jobs, "cluster-jobs", cluster=str(cluster))
+    assert (made.servers, made.objective) == (8, "weighted_completion")
+    assert [job.workload for job in made.jobs] == [0, 1, 2, 0]
+    assert [[choice.servers for choice in each.choices] for each in made.workloads] == [[1, 2, 4, 8], [2, 4], [1, 3]]
+    assert [choice.devices for choice in made.workloads[0].choices] == [2, 4, 8, 16]
+    assert made.jobs[0].iterations == 245  # tokens over 16 samples of 256, rounded up
+    assert [problem.family for problem in made.problems] == ["deployment", "codesign", "codesign"]
+
+
+def test_the_command_takes_files(files, capsys):
+    jobs, cluster = files(TOLD)
+    assert run(["generate", "cluster", "--jobs", str(jobs), "--cluster", str(cluster)]) == 0
+    assert json.loads(capsys.readouterr().out)["problem"] == "joint"
+    assert run(["generate", "cluster", "--kind", "jobs", "--jobs", "two"]) == 2
+    assert run(["generate", "cluster", "--jobs", str(jobs)]) == 2
+    assert "cluster" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (CHAT | {"config": "gone.json"}, "there is no file"),
+        (IMAGES | {"workload": "vgg61"}, "there is no workload 'vgg61'"),
+        (IMAGES | {"servers": [2, 16]}, "may have 16 servers, and cluster 'mine' has 8"),
+        (IMAGES | {"servers": [1]}, "links are laid between at least 2"),
+        (IMAGES | {"servers": [0, 2]}, "a job needs at least one"),
+        (TOLD | {"deadline_s": 8}, "its deadline, 8 s, is before its arrival, 9 s"),
+        (TOLD | {"workload": "vgg16"}, "has workload and step_s"),
+        ({"name": "none", "iterations": 1}, "has nothing to train"),
+        (TOLD | {"step_s": {"many": 1}}, "they are numbers of servers"),
+        (TOLD | {"tokens": 5}, "give either iterations or tokens"),
+        (IMAGES | {"iterations": None, "tokens": 5}, "tokens need config"),
+        (TOLD | {"iteration": 5}, "did you mean 'iterations'?"),
+        (TOLD | {"iterations": -1}, "iterations: input should be greater than 0"),
+    ],
+)
+def test_bad_jobs_are_a_line(files, job, words):
+    jobs, cluster = files(job)
+    with pytest.raises(DdloptError) as error:
+        convert(jobs, "cluster-jobs", cluster=str(cluster))
+    one_line(error.value, words)
+
+
+def test_bad_files_are_a_line(files, tmp_path):
+    jobs, cluster = files(TOLD, colour=1)
+    for text, words in ((None, "no such key 'colour'"), ("{", "not valid JSON"), ('{"jobs": []}', "there are no jobs")):
+        if text is not None:
+            jobs.write_text(text, encoding="utf-8")
+        with pytest.raises(DdloptError) as error:
+            convert(jobs, "cluster-jobs", cluster=str(cluster))
+        one_line(error.value, words)
+    with pytest.raises(DdloptError) as error:
+        convert(tmp_path / "gone.toml", "cluster-jobs", cluster=str(cluster))
+    one_line(error.value, "cannot be read")

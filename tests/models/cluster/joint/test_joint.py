@@ -1,0 +1,165 @@
+"""Jobs with plans: the check and every way to break a schedule, bad instances, the bound without a search."""
+
+import pytest
+from refusals import one_line
+
+from ddlopt.instances.generators import generate
+from ddlopt.models.cluster import JointInstance, JointPlan, bound, evaluate
+from ddlopt.models.contracts import Instance
+from ddlopt.models.deployment import StepPlan
+from ddlopt.models.errors import InfeasibleError, InstanceError, SolutionError
+
+STEP = generate("cluster", "joint", 0, jobs=1, servers=4, workloads=("tiny-step",), widths=(2, 4)).problems[0]
+DATA = {
+    "name": "two",
+    "servers": 5,
+    "problems": [STEP],
+    "workloads": [
+        {"name": "step", "choices": [{"servers": 2, "problem": 0, "devices": 4}, {"servers": 4, "problem": 0}]},
+        {"name": "told", "choices": [{"servers": 1, "step_s": 2.0}]},
+    ],
+    "jobs": [
+        {"name": "a", "workload": 0, "iterations": 100, "arrival_s": 1, "weight": 2, "deadline_s": 3},
+        {"name": "b", "workload": 1, "iterations": 3, "deadline_s": 100},
+    ],
+}
+PLAN = {"family": "deployment", "problem": "step", "instance": "x", "data": 4, "micro_batch": 1}
+INNER = STEP.changed(devices=4)
+
+
+def made(**changes):
+    return JointInstance.from_data(DATA | changes)
+
+
+def time_s(plan=PLAN, inner=INNER, exact=False):
+    from ddlopt.models.catalogue import problem_of
+
+    return problem_of(inner).evaluate(inner, StepPlan.from_data(plan), exact).objective
+
+
+def answer(runs=(("1", 2), ("0", 1)), **changes):
+    plans = [
+        {"workload": 0, "servers": 2, "step_s": float(time_s()) * (1 + 1e-12), "answer": PLAN},
+        {"workload": 1, "servers": 1, "step_s": 2.0},
+    ]
+    data = {"instance": "two", "runs": [{"start": start, "servers": count} for start, count in runs], "plans": plans}
+    return JointPlan.from_data(data | changes)
+
+
+def with_plan(**changes):
+    return answer(plans=[answer().plans[0].model_dump() | changes, answer().plans[1].model_dump()])
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_job_takes_its_iterations_of_its_plan_s_time(exact):
+    length = 100 * float(time_s())
+    values = {"makespan": max(1 + length, 6), "weighted_completion": 2 * (1 + length) + 6}
+    values["weighted_tardiness"] = 2 * max(0, 1 + length - 3)
+    for objective, value in values.items():
+        found = evaluate(made(objective=objective), answer(), exact)
+        assert found.feasible
+        assert float(found.objective) == pytest.approx(value)
+    assert found.details["plans"] == 2
+
+
+def test_idle_time_may_be_reserved():
+    assert evaluate(made(), with_plan(step_s=1.0), True).objective == 101
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(
+    ("solution", "kind"),
+    [
+        (answer(runs=[("1", 2)]), "every job has an entry"),
+        (answer(runs=[("1", 4), ("0", 1)]), "a job has a plan for its servers"),
+        (answer(plans=[answer().plans[0]] * 2 + [answer().plans[1]]), "a workload has one plan a width"),
+        (with_plan(workload=7), "plans are of workloads"),
+        (with_plan(servers=3), "widths are choices"),
+        (answer(plans=[*answer().plans, answer().plans[0].model_dump() | {"servers": 4}]), "a plan is used"),
+        (with_plan(answer=None), "there is a plan"),
+        (
+            answer(plans=[answer().plans[0], answer().plans[1].model_dump() | {"answer": PLAN}]),
+            "there is nothing to plan",
+        ),
+        (
+            answer(plans=[answer().plans[0], answer().plans[1].model_dump() | {"step_s": 1.5}]),
+            "a step takes as long as is said",
+        ),
+        (with_plan(step_s=float(time_s()) * 0.999), "a plan takes no longer than is reserved"),
+        (with_plan(answer=PLAN | {"data": 8}), "devices suffice"),
+        (answer(runs=[("0", 2), ("0", 1)]), "a job starts after its arrival"),
+    ],
+)  # fmt: skip
+def test_every_way_to_break_a_schedule(solution, kind, exact):
+    found = evaluate(made(), solution, exact)
+    kinds = {each.kind for each in found.violations}
+    if kind == "devices suffice":  # said in the words of the plan's own problem
+        assert any("workload 'step' on 2 servers" in each.where for each in found.violations)
+    else:
+        assert kind in kinds
+
+
+def test_servers_suffice_over_all_jobs():
+    jobs = [DATA["jobs"][0] | {"name": name} for name in "xyz"]
+    data = {"instance": "two", "runs": [{"start": "1", "servers": 2}] * 3, "plans": [answer().plans[0]]}
+    found = evaluate(made(jobs=jobs), JointPlan.from_data(data))
+    assert {each.kind for each in found.violations} == {"servers suffice"}
+
+
+def test_a_plan_of_another_problem_is_refused():
+    other = {"family": "cluster", "problem": "jobs", "instance": "x", "runs": []}
+    with pytest.raises(SolutionError, match="cannot answer the step instance"):
+        evaluate(made(), with_plan(answer=other))
+
+
+def workload(**changes):
+    choice = DATA["workloads"][0]["choices"][0] | changes
+    return {"workloads": [{"name": "step", "choices": [choice]}, DATA["workloads"][1]]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (workload(servers=6), "a choice for 6 servers, and the cluster has 5"),
+        (workload(problem=3), "problem is 3, and there are 1"),
+        (workload(problem=None, devices=None), "give either problem or step_s"),
+        (workload(step_s=1.0), "give either problem or step_s"),
+        ({"workloads": [DATA["workloads"][0] | {"choices": DATA["workloads"][0]["choices"][::-1]}]}, "ascending"),
+        ({"jobs": [DATA["jobs"][0] | {"workload": 2}]}, "workload is 2, and there are 2"),
+        ({"jobs": [DATA["jobs"][0] | {"deadline_s": 0}]}, "its deadline, 0 s, is before its arrival, 1 s"),
+        ({"jobs": [DATA["jobs"][0]] * 2}, "is named like"),
+        ({"problems": [{"family": "nothing"}]}, "there is no family 'nothing'"),
+        ({"problems": [generate("cluster", "jobs", 0)]}, "is of cluster/jobs; plans of jobs are answers of one of"),
+        ({"problems": [3]}, "expected an object with a field family"),
+    ],
+)
+def test_bad_instances_are_a_line(changes, words):
+    with pytest.raises(InstanceError) as error:
+        made(**changes)
+    one_line(error.value, words)
+
+
+def test_devices_are_of_nested_problems_only():
+    inner = generate("codesign", "random", 0, servers=2, degree=1, layers=2, strategies=2)
+    with pytest.raises(InstanceError, match="is of another problem"):
+        made(problems=[inner])
+
+
+def test_documents_are_read_back():
+    for document in (made(), answer()):
+        assert type(document).from_json(document.to_json()) == document
+    assert isinstance(made().problems[0], Instance)
+
+
+def test_the_simple_bound_is_below_and_says_where_nothing_fits():
+    assert 0 < bound(made()) <= evaluate(made(), answer()).objective
+    never = STEP.changed(devices=1)
+    ways = [way for way in never.embedding.model_dump()["ways"] if way["tensor"] > 1]
+    blocked = never.changed(embedding=never.embedding.model_dump() | {"ways": ways})
+    with pytest.raises(InfeasibleError, match="no plan for any number of servers"):
+        bound(
+            made(
+                problems=[blocked],
+                workloads=[{"name": "w", "choices": [{"servers": 1, "problem": 0}]}, DATA["workloads"][1]],
+            )
+        )

@@ -1,0 +1,93 @@
+"""Rigid jobs of any number: the relaxation against brute force, exact starts of lists, the search."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from jobs_brute_force import brute_force, drawn
+from volume import seeds
+
+import ddlopt
+from ddlopt.instances.generators import generate
+from ddlopt.models.cluster import JobsInstance
+from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
+from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
+from ddlopt.solvers.cluster.jobs.relaxation import relaxed, useful
+
+OBJECTIVES = ("makespan", "weighted_completion", "weighted_tardiness")
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("end", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("seed", seeds(6, 60))
+def test_no_schedule_is_below_the_relaxation(seed, objective, end):
+    jobs = [job.model_dump() | {"deadline_s": job.arrival_s + 1} for job in drawn(seed).jobs]
+    instance = drawn(seed).changed(objective=objective, jobs=jobs)
+    best = float(brute_force(instance))
+    search = ListSearch(instance, seed)
+    assert relaxed(instance, end * search.end_s).value <= best * (1 + 1e-9) + 1e-9
+
+
+def test_the_relaxation_of_one_job_is_its_time_and_of_two_their_servers():
+    alone = JobsInstance.from_data(
+        {
+            "name": "one",
+            "servers": 4,
+            "jobs": [{"name": "a", "iterations": 2, "arrival_s": 3, "step_s": [4, 3, None, 5]}],
+        }
+    )
+    assert relaxed(alone, 9.0).value == pytest.approx(9)
+    sums = alone.changed(objective="weighted_completion")
+    assert relaxed(sums, 9.0).value == pytest.approx(9)
+    pair = [{"name": name, "iterations": 1, "step_s": [6.0]} for name in "ab"]
+    both = JobsInstance.from_data({"name": "two", "servers": 1, "jobs": pair})
+    assert relaxed(both, 12.0).value == pytest.approx(12)
+    # 6 + 12; the relaxation shares the server, and its intervals are a little coarse.
+    assert 17 < relaxed(both.changed(objective="weighted_completion"), 12.0).value <= 18
+
+
+def test_widths_that_take_no_less_are_left_out():
+    job = JobsInstance.from_data(
+        {"name": "one", "servers": 5, "jobs": [{"name": "a", "iterations": 1, "step_s": [4, 4, 3, 5, None]}]}
+    ).jobs[0]
+    assert useful(job) == [(1, 4.0), (3, 3.0)]
+
+
+@pytest.mark.parametrize("seed", seeds(6, 60))
+def test_lists_find_what_all_orders_find_and_their_starts_are_exact(seed):
+    instance = drawn(seed)
+    search = ListSearch(instance, seed)
+    search.run(2)
+    found = evaluate_jobs(instance, search.schedule(), exact=True)
+    assert found.feasible
+    assert float(found.objective) == pytest.approx(search.value)
+    assert found.objective == brute_force(instance)
+
+
+def test_a_list_is_followed_only_where_it_is_better():
+    instance = generate("cluster", "jobs", 3, jobs=6, servers=6)
+    search = ListSearch(instance, 0)
+    search.run(1)
+    value = search.value
+    search.follow(np.arange(6), [1] * 6)
+    assert search.value == value
+    other = ListSearch(instance, 1)
+    other.follow(search.order, search.widths)
+    assert other.value <= value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_many_jobs_have_a_schedule_and_a_bound(objective):
+    instance = generate("cluster", "jobs", 1, jobs=20, servers=64, objective=objective, slack=0.4)
+    result = ddlopt.solve(instance, "list-exchange:rounds=1", time_limit=60)
+    assert result.checked
+    assert result.gap < 0.15
+    assert Fraction(result.solution.runs[0][0].start) >= 0
+
+
+def test_slots_are_refused():
+    instance = generate("cluster", "jobs", 0, mode="slots", jobs=2, servers=2)
+    with pytest.raises(
+        ddlopt.NotApplicableError if hasattr(ddlopt, "NotApplicableError") else Exception, match="slots"
+    ):
+        ddlopt.solve(instance, "list-exchange")

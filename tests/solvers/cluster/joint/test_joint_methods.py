@@ -1,0 +1,105 @@
+"""Jobs with plans: the loop against brute force over tables of proven optima, and the papers' ways never better."""
+
+import json
+
+import pytest
+from jobs_brute_force import brute_force
+from volume import for_each, seeds
+
+import ddlopt
+from ddlopt.instances.generators import generate
+from ddlopt.solvers.cluster.joint.plans import Plans
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
+
+
+def drawn(seed, **options):
+    objective = ("makespan", "weighted_completion", "weighted_tardiness")[seed % 3]
+    given = {"jobs": 3, "servers": 4, "widths": (2, 3), "objective": objective, "slack": 0.5} | options
+    return generate("cluster", "joint", seed, **given)
+
+
+def exact_times(instance):
+    """Proven optima of all inner problems."""
+    return {
+        (place, choice.servers): ddlopt.solve(instance.inner(choice), gap=0, time_limit=60).objective
+        for place, workload in enumerate(instance.workloads)
+        for choice in workload.choices
+    }
+
+
+@pytest.mark.parametrize("seed", seeds(3, 12))
+def test_the_loop_finds_the_optimum(seed):
+    instance = drawn(seed)
+    times = exact_times(instance)
+    best = float(brute_force(instance.at(lambda workload, choice: times[workload, choice.servers])))
+    result = ddlopt.solve(instance, "refinement", time_limit=60, gap=1e-6)
+    assert result.checked
+    assert result.bound <= best * (1 + 1e-9)
+    assert result.objective == pytest.approx(best, rel=1e-5, abs=1e-6)
+    assert result.objective - result.bound <= 1e-5 * max(1.0, best)
+    assert ddlopt.check(instance, result.solution, exact=True).feasible
+
+
+@for_each(
+    "options",
+    [
+        "plans=paper",
+        "plans=best,widths=equal",
+        "widths=greedy,order=search",
+        "widths=search",
+        "widths=search,order=search",
+    ],
+)
+def test_deciding_apart_is_never_better(options):
+    instance = drawn(3)
+    joint = ddlopt.solve(instance, "refinement", time_limit=60)
+    found = ddlopt.solve(instance, f"apart:{options}", time_limit=60)
+    assert found.checked
+    assert found.objective >= joint.bound * (1 - 1e-9)
+
+
+def test_a_plan_for_fewer_devices_serves_more_and_a_bound_for_more_bounds_fewer():
+    instance = drawn(0, workloads=("tiny-step",), servers=8, widths=(2, 4, 8))
+    plans = Plans(instance, Clock(Limits(), None), 1e-6)
+    plans.sharpen([(0, 2)], lambda: False)
+    narrow, wide = plans.known((0, 2)), plans.known((0, 8))
+    assert narrow.answer is not None
+    assert wide.upper <= narrow.upper
+    wide.lower = narrow.upper
+    plans._spread()
+    assert narrow.lower == narrow.upper
+    assert narrow.closed
+
+
+def test_nothing_is_concluded_from_one_codesign_to_another():
+    instance = drawn(0, workloads=("tiny-codesign",), widths=(2, 3))
+    plans = Plans(instance, Clock(Limits(), None), 1e-6)
+    plans.sharpen([(0, 2)], lambda: False)
+    assert plans.known((0, 3)).answer is None
+
+
+def test_what_was_found_is_kept_and_found_again(tmp_path):
+    instance = drawn(1)
+    first = ddlopt.solve(instance, f"refinement:kept={tmp_path}", time_limit=60)
+    again = ddlopt.solve(instance, f"refinement:kept={tmp_path}", time_limit=60)
+    assert again.objective == pytest.approx(first.objective)
+    assert again.details["inner_solves"] < first.details["inner_solves"]
+    for file in tmp_path.glob("*.json"):  # a folder that somebody has spoiled is no reason to fail
+        file.write_text(json.dumps({"lower": 0.0}), encoding="utf-8")
+    assert ddlopt.solve(instance, f"refinement:kept={tmp_path}", time_limit=60).objective == pytest.approx(
+        first.objective
+    )
+
+
+@pytest.mark.slow
+def test_processes_give_the_same():
+    instance = drawn(1)
+    one, two = (ddlopt.solve(instance, "refinement", time_limit=120, threads=threads) for threads in (1, 2))
+    assert two.objective == pytest.approx(one.objective, rel=1e-4)
+
+
+def test_a_job_without_any_plan_is_infeasible():
+    instance = drawn(0, workloads=("tiny-step",), jobs=1)
+    small = instance.problems[0].changed(memory_bytes=1.0)
+    assert ddlopt.solve(instance.changed(problems=[small]), "refinement", time_limit=60).status == "infeasible"
