@@ -15,6 +15,7 @@ from ddlopt.models.errors import OptionError
 
 SMALL = ("tiny-step", "tiny-codesign")
 """Workloads beside TopoOpt's, whose plans are found in an instant."""
+# Definitions.
 _HOURS_S = 3600.0
 
 
