@@ -184,6 +184,10 @@ class JointInstance(ClusterProblem):
             inner = self.problems[choice.problem]
             if choice.devices is not None and path_of(inner) not in NESTED:
                 raise ValueError(f"{here}: devices is for {' and '.join(NESTED)}; '{inner.name}' is of another problem")
+            try:
+                self.inner(choice)
+            except InstanceError as fault:
+                raise ValueError(f"{here}: {fault}") from None
 
     @property
     def size(self) -> int:

@@ -124,6 +124,7 @@ def workload(**changes):
         (workload(problem=3), "problem is 3, and there are 1"),
         (workload(problem=None, devices=None), "give either problem or step_s"),
         (workload(step_s=1.0), "give either problem or step_s"),
+        (workload(devices=4096), "2 servers: step instance 'step-dense-l2-k8-k4096'"),
         ({"workloads": [DATA["workloads"][0] | {"choices": DATA["workloads"][0]["choices"][::-1]}]}, "ascending"),
         ({"jobs": [DATA["jobs"][0] | {"workload": 2}]}, "workload is 2, and there are 2"),
         ({"jobs": [DATA["jobs"][0] | {"deadline_s": 0}]}, "its deadline, 0 s, is before its arrival, 1 s"),
