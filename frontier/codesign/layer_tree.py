@@ -131,9 +131,9 @@ class Sums:
         ]
         for layer, taken in tree.only.items():
             self.own[layer] += np.where(np.arange(tables.sizes[layer]) == taken, 0.0, tree.never_s)
+        of_moves = np.append(self.byte_s[same[sets:]], 0.0)  # the last one is of what is not sent
         self.edges = [
-            np.where(moves >= 0, size * self.byte_s[same[sets + np.maximum(moves, 0)]], 0.0)
-            for moves, size in zip(tables.moves, tables.edge_bytes.tolist(), strict=True)
+            size * of_moves[moves] for moves, size in zip(tables.moves, tables.edge_bytes.tolist(), strict=True)
         ]
         self.memory = [
             tables.memory_bytes[layer] * [float(weights.servers[servers].sum()) for servers in tables.runs_on[layer]]

@@ -1,7 +1,9 @@
 """Our search for many rigid jobs: lists and widths are changed step by step, and a relaxation bounds what is left."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,15 +59,15 @@ class ListExchange(CertifiedMethod, uses=("seed",)):
     def find(self, instance: JobsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best schedule found, and the bound of the relaxation."""
         search = ListSearch(instance, seed)
-        search.run(1)
+        search.run(1, clock.left_s)
         bound = jobs_bound(instance)
         if not clock.expired:
-            bound = max(bound, relaxed(instance, search.end_s).value)
+            bound = max(bound, relaxed(instance, search.end_s, clock.left_s).value)
         idle = 0
         while not clock.expired and idle < self.rounds:
             if (relative_gap(search.value, bound) or 0.0) <= limits.gap:
                 break
-            idle = 0 if search.run(1) else idle + 1
+            idle = 0 if search.run(1, clock.left_s) else idle + 1
             clock.report(search.value, bound)
         return MethodOutput(search.schedule(), {"rounds": float(search.rounds)}, bound)
 
@@ -80,7 +82,7 @@ class ListSearch:
     """
 
     def __init__(self, instance: JobsInstance, seed: int) -> None:
-        self.instance, self.seed, self.rounds = instance, seed, 0
+        self.instance, self.seed, self.rounds, self._try_s = instance, seed, 0, 0.0
         self.menus = [useful(job) for job in instance.jobs]
         most = max(map(len, self.menus))
         self._widths = np.ones((len(self.menus), most), np.int64)
@@ -126,14 +128,22 @@ class ListSearch:
         if value < self.value:
             self.value, self.order, self.chosen = value, order, chosen
 
-    def run(self, rounds: int) -> bool:
-        """Some rounds from the best list; whether it got better."""
+    def run(self, rounds: int, left_s: float = math.inf) -> bool:
+        """Some rounds from the best list, within about so many seconds; whether it got better."""
         before = self.value
         jobs = len(self.menus)
+        until = perf_counter() + left_s
         for _ in range(rounds):
+            began = perf_counter()
+            tries = min(_EACH * jobs, max(1, _WORK // jobs**2))
+            if self._try_s > 0:
+                tries = int(min(tries, max(0.0, until - began) / self._try_s))
+            if tries == 0:
+                break
             self.rounds += 1
             order, chosen = self.order.copy(), self.chosen.copy()
-            value = self._improved(order, chosen, min(_EACH * jobs, max(1, _WORK // jobs**2)), self.seed + self.rounds)
+            value = self._improved(order, chosen, tries, self.seed + self.rounds)
+            self._try_s = (perf_counter() - began) / tries
             if value < self.value:
                 self.value, self.order, self.chosen = value, order, chosen
         return self.value < before

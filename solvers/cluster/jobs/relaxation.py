@@ -23,6 +23,7 @@ solver's prices prove is calculated again: :math:`b^\top y` and, for each variab
 what it may be at most.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,7 @@ def useful(job: ClusterJob) -> list[tuple[int, float]]:
     return found
 
 
-def relaxed(instance: JobsInstance, end_s: float) -> Relaxed:
+def relaxed(instance: JobsInstance, end_s: float, seconds: float = math.inf) -> Relaxed:
     """The bound of rigid jobs.
 
     Parameters
@@ -75,10 +76,12 @@ def relaxed(instance: JobsInstance, end_s: float) -> Relaxed:
     instance : JobsInstance
     end_s : float
         About when the last job ends in a good schedule: intervals go so far. Any positive number gives a bound.
+    seconds : float
+        For the solver; a bound of nothing, without shares, where it needs more.
     """
     menus = [useful(job) for job in instance.jobs]
     made = _makespan(instance, menus) if instance.objective == "makespan" else _sums(instance, menus, end_s)
-    value, x = made.solved()
+    value, x = made.solved(seconds)
     shares: list[dict[int, float]] = [{} for _ in menus]
     for (job, width), share in zip(made.names, x, strict=False):
         if share > ROUNDING:
@@ -96,7 +99,7 @@ class _Program:
     jobs: int
     rows: list[tuple[list[int], list[float], float]]
 
-    def solved(self) -> tuple[float, Floats]:
+    def solved(self, seconds: float) -> tuple[float, Floats]:
         """A number that no solution is below, and a solution."""
         size = len(self.cost)
         less = _sparse([(columns, values) for columns, values, _ in self.rows], size)
@@ -107,9 +110,16 @@ class _Program:
             owners[job][1].append(1.0)
         equal, cost, most = _sparse(owners, size), np.array(self.cost), np.array(self.most)
         found: Any = linprog(
-            cost, A_ub=less, b_ub=right, A_eq=equal, b_eq=np.ones(self.jobs), bounds=(0, None), method="highs"
+            cost,
+            A_ub=less,
+            b_ub=right,
+            A_eq=equal,
+            b_eq=np.ones(self.jobs),
+            bounds=(0, None),
+            method="highs",
+            options={"time_limit": max(seconds, 0.01)},
         )
-        if found.x is None:
+        if found.x is None or found.status != 0:
             return 0.0, np.zeros(size)
         prices, level = np.minimum(0.0, found.ineqlin.marginals), found.eqlin.marginals
         reduced = cost - less.T @ prices - equal.T @ level

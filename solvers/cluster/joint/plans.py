@@ -3,16 +3,12 @@
 import itertools
 import json
 import math
-import signal
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from ddlopt.models.catalogue import family, problem_of
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.cluster.jobs.instance import JobsInstance
 from ddlopt.models.cluster.joint.bounds import simple_step_bound
 from ddlopt.models.cluster.joint.instance import NESTED, Choice, JointInstance
@@ -21,8 +17,7 @@ from ddlopt.models.errors import ContradictionError, DdloptError, InstanceError
 from ddlopt.models.files import write_whole
 from ddlopt.models.problem import path_of
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.cluster.joint.crew import Crew, Outcome, Task
 from ddlopt.solvers.heuristic import Clock
 
 OPENING = {"codesign": "alternating", "deployment/step": "megatron-rule", "deployment/pipeline": "piper"}
@@ -31,35 +26,8 @@ _FIRST_S = 2.0
 """Seconds for a problem the first time; each further time twice as many."""
 _SAME = 1e-9
 """What a bound of a floating-point solver may be above a plan: the same number."""
-_TRIES = 3
-"""With workers that get lost."""
 Pair = tuple[int, int]
 """A workload and a number of servers."""
-
-
-class Outcome(NamedTuple):
-    """Of a solve of an inner problem: bounds on its least time, the plan's data, and what it means."""
-
-    lower: float
-    upper: float
-    answer: dict[str, Any] | None
-    closed: bool
-    interrupted: bool
-
-
-def solved(data: dict[str, Any], method: str, seconds: float, gap: float, seed: int) -> Outcome:
-    """Solve an inner problem, anywhere; ``method`` is a name, or empty for the family's choice."""
-    inner = family(data["family"]).instance.from_data(data)
-    made = catalogue.method(method, inner.family) if method else catalogue.default(inner)
-    if made.refuses(inner) is not None:
-        made = catalogue.default(inner)
-    result = made.solve(inner, Limits(seconds, gap), seed)
-    if result.status is Status.INFEASIBLE:
-        return Outcome(math.inf, math.inf, None, True, result.interrupted)
-    answer = None if result.solution is None else result.solution.model_dump(mode="json")
-    closed = result.status is Status.OPTIMAL
-    upper = math.inf if result.objective is None else result.objective
-    return Outcome(result.bound or 0.0, upper, answer, closed, result.interrupted)
 
 
 @dataclass
@@ -97,10 +65,8 @@ class Plans:
     seed : int
     kept : str
         A folder, in which what is found is kept by the digest of the problem, and looked for; empty: nowhere.
-    workers : int
-        Processes that solve inner problems; 1: none besides this one.
-    executor : Executor, optional
-        In place of processes of this computer.
+    crew : Crew, optional
+        Who solves inner problems; None: this process.
     """
 
     def __init__(
@@ -110,13 +76,13 @@ class Plans:
         gap: float,
         seed: int = 0,
         kept: str = "",
-        workers: int = 1,
-        executor: Executor | None = None,
+        crew: Crew | None = None,
     ) -> None:
-        self.instance, self.clock, self.gap, self.seed, self.workers = instance, clock, gap, seed, workers
+        self.instance, self.clock, self.gap, self.seed, self.crew = instance, clock, gap, seed, crew or Crew()
         self._kept = Path(kept) if kept else None
-        self._given, self._executor = executor, executor
-        self.solves, self.lost = 0, 0
+        self.solves = 0
+        self.spare_s = 0.0
+        """At the end, in which nothing is solved: for a schedule with what was found."""
         self.log: list[tuple[float, Pair, float, float]] = []
         """Moment, pair, and its interval then."""
         self._known: dict[tuple[int | None, int | None], Known] = {}
@@ -179,12 +145,12 @@ class Plans:
         queue = list({_key(self.pairs[pair]): pair for pair in reversed(list(wanted))}.values())[::-1]
         queue = [pair for pair in queue if (own := self.known(pair)) is not None and not own.closed]
         done = 0
-        while queue and not self.clock.expired and not (done and until()):
-            batch, queue = queue[: self.workers], queue[self.workers :]
+        while queue and not self._late() and not (done and until()):
+            batch, queue = queue[: self.crew.size], queue[self.crew.size :]
             tasks = [self._task(pair) for pair in batch]
-            for pair, task, outcome in zip(batch, tasks, self._outcomes(tasks), strict=True):
+            for pair, task, outcome in zip(batch, tasks, self.crew.outcomes(tasks, self._late), strict=True):
                 own = self._known[_key(self.pairs[pair])]
-                if task[1]:
+                if task.method:
                     own.opened = True
                 else:
                     own.budget_s *= 2
@@ -197,36 +163,16 @@ class Plans:
         self.solves += done
         return done
 
-    def _task(self, pair: Pair) -> tuple[dict[str, Any], str, float, float, int]:
+    def _late(self) -> bool:
+        return self.clock.expired or self.clock.left_s <= self.spare_s
+
+    def _task(self, pair: Pair) -> Task:
         choice = self.pairs[pair]
         inner, own = self.instance.inner(choice), self._known[_key(choice)]
         assert inner is not None
         method = "" if own.opened else OPENING[path_of(inner)]
-        seconds = max(0.01, min(own.budget_s, self.clock.left_s))
-        return inner.model_dump(mode="json"), method, seconds, self.gap, self.seed
-
-    def _outcomes(self, tasks: list[tuple[dict[str, Any], str, float, float, int]]) -> list[Outcome]:
-        if self.workers == 1 and self._given is None:
-            return [solved(*task) for task in tasks]
-        left = dict(enumerate(tasks))
-        found: dict[int, Outcome] = {}
-        for _ in range(_TRIES):
-            if self._executor is None:
-                self._executor = ProcessPoolExecutor(
-                    self.workers, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-                )
-            futures = {place: self._executor.submit(solved, *task) for place, task in left.items()}
-            for place, future in futures.items():
-                try:
-                    found[place] = future.result()
-                    del left[place]
-                except BrokenExecutor:
-                    self.lost += 1
-                    self._executor = self._given
-            if not left:
-                break
-        # Who was lost again and again is asked for nothing any more; its problem is solved here.
-        return [found[place] if place in found else solved(*task) for place, task in enumerate(tasks)]
+        seconds = max(0.01, min(own.budget_s, self.clock.left_s - self.spare_s))
+        return Task(inner.model_dump(mode="json"), method, seconds, self.gap, self.seed)
 
     def _take(self, own: Known, choice: Choice, outcome: Outcome) -> None:
         own.lower = max(own.lower, outcome.lower * (1 - ROUNDING))
@@ -275,11 +221,6 @@ class Plans:
         with suppress(OSError):
             self._kept.mkdir(parents=True, exist_ok=True)
             write_whole(self._file(choice), json.dumps(data))
-
-    def close(self) -> None:
-        """End workers of our own."""
-        if self._executor is not None and self._given is None:
-            self._executor.shutdown(cancel_futures=True)
 
 
 def _key(choice: Choice) -> tuple[int | None, int | None]:

@@ -34,6 +34,7 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
 from ddlopt.solvers.cluster.jobs.relaxation import relaxed
 from ddlopt.solvers.cluster.jobs.start_order import Search
+from ddlopt.solvers.cluster.joint.crew import Crew
 from ddlopt.solvers.cluster.joint.plans import OPENING, Pair, Plans
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.dask_workers import executor_of
@@ -48,6 +49,8 @@ _INNER = 0.25
 """Part of the gap asked for that an inner problem may have: the rest is for the schedule."""
 _LEAST_GAP = 1e-7
 """Of an inner problem: floating-point solvers prove no more."""
+_SPARE = 0.2
+"""Part of the time so far, at most, that is left at the end for a last schedule."""
 _LOOK_S = 3.0
 """Seconds of inner problems between two schedules, at least; and at least as many as a schedule takes."""
 
@@ -91,12 +94,12 @@ class Refinement(CertifiedMethod, uses=("seed", "threads")):
             If the time is up before every job has a plan.
         """
         with executor_of(self.cluster or None) as (executor, many):
-            workers = many or limits.threads
-            plans = Plans(instance, clock, max(limits.gap * _INNER, _LEAST_GAP), seed, self.kept, workers, executor)
+            crew = Crew(many or limits.threads, executor)
+            plans = Plans(instance, clock, max(limits.gap * _INNER, _LEAST_GAP), seed, self.kept, crew)
             try:
                 return Loop(plans, limits, seed).run()
             finally:
-                plans.close()
+                crew.close()
 
 
 def kernels_of_plans(instance: JointInstance) -> tuple[str, ...]:
@@ -138,6 +141,8 @@ class Loop:
             wanted = self._below()
             self._above()
             self.schedule_s = self.clock.elapsed_s - began
+            # What is found at the end is worth nothing without a schedule.
+            self.plans.spare_s = min(self.schedule_s, _SPARE * self.clock.elapsed_s)
             self.rounds += 1
             self.clock.report(None if self.best is None else self.value, self.bound, self.best)
             if self._enough() or self.clock.expired:
@@ -162,12 +167,14 @@ class Loop:
         except InstanceError as fault:  # every problem of some job is closed, and has no plan
             raise InfeasibleError(f"'{self.instance.name}': a job has no plan on any number of servers") from fault
         self.bound = max(self.bound, jobs_bound(low))
+        if self.clock.expired:
+            return []
         small = ListSearch(low, self.seed)
-        small.run(1)
-        loose = relaxed(low, small.end_s)
+        small.run(1, self.clock.left_s)
+        loose = relaxed(low, small.end_s, self.clock.left_s)
         self.bound = max(self.bound, loose.value)
         uses = [*loose.shares, *([{width: 1.0} for width in small.widths])]
-        if len(low.jobs) <= _FEW_JOBS and not self._enough():
+        if len(low.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
             search = Search(low, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
             self.bound = max(self.bound, float(search.run()) * (1 - ROUNDING))
             uses += [{run.servers: 4.0} for (run,) in search.best.runs]
@@ -196,9 +203,9 @@ class Loop:
             before, self.list, self.tuned = self.list, ListSearch(high, self.seed + self.rounds), high
             if before is not None:
                 self.list.follow(before.order, before.widths)
-        self.list.run(1)
+        self.list.run(1, self.clock.left_s)
         self._learn(high, self.list.schedule())
-        if len(high.jobs) <= _FEW_JOBS and not self._enough():
+        if len(high.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
             search = Search(high, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
             search.run()
             self._learn(high, search.best)
@@ -211,8 +218,8 @@ class Loop:
     def _details(self) -> dict[str, float]:
         """Where the gap comes from: the schedule's part is what stays with the plans' times as bounds."""
         details = {"inner_solves": float(self.plans.solves), "rounds": float(self.rounds)}
-        if self.plans.lost:
-            details["lost_workers"] = float(self.plans.lost)
+        if self.plans.crew.lost:
+            details["lost_workers"] = float(self.plans.crew.lost)
         return details
 
 

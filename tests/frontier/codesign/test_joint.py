@@ -17,6 +17,7 @@ from ddlopt.frontier.codesign.joint.links import constructed
 from ddlopt.frontier.codesign.joint.master import Master, Proposal
 from ddlopt.frontier.codesign.joint.search import Search
 from ddlopt.frontier.codesign.joint.topology import deepened, first_answer
+from ddlopt.frontier.codesign.layer_tree import LayerTree, Sums, best_weights
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
 from ddlopt.models.codesign.bounds import lower_bound
@@ -455,3 +456,10 @@ def test_whole_ports_build_nothing_more_without_a_limit():
     outcome = Highs().solve(model, Limits(gap=1e-9))
     assert outcome.status is Status.OPTIMAL
     assert demand_of(tables_of(instance)).degree == instance.degree
+
+
+def test_layers_of_which_no_choice_sends_anything_to_the_next():
+    instance = random_job(np.random.default_rng(48647418), servers=2, degree=1, layers=2, strategies=2)
+    assert not tables_of(instance).patterns
+    tree = LayerTree(tables_of(instance))
+    assert 0 < Sums(tree, best_weights(tree)).least_s <= min(value for *_, value in every_choice(instance))

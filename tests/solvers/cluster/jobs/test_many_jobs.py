@@ -91,3 +91,11 @@ def test_slots_are_refused():
         ddlopt.NotApplicableError if hasattr(ddlopt, "NotApplicableError") else Exception, match="slots"
     ):
         ddlopt.solve(instance, "list-exchange")
+
+
+def test_no_round_begins_when_no_time_is_left():
+    search = ListSearch(generate("cluster", "jobs", 0, jobs=4, servers=4), 0)
+    search.run(1)
+    rounds = search.rounds
+    assert not search.run(3, left_s=0.0)
+    assert search.rounds == rounds
