@@ -140,7 +140,7 @@ class Crew:
             end.close()
         self._leash = []
         if own is not None:
-            own.shutdown(wait=False, cancel_futures=True)
+            own.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(leash: Connection) -> None:

@@ -115,6 +115,11 @@ class Plans:
         """What is known of a pair; None where nothing is to be planned."""
         return self._known.get(_key(self.pairs[pair])) if self.pairs[pair].problem is not None else None
 
+    def runs(self, pair: Pair) -> bool:
+        """Whether there is a plan, or nothing to plan."""
+        own = self.known(pair)
+        return own is None or own.answer is not None
+
     def all_known(self) -> list[Known]:
         """Of every inner problem."""
         return list(self._known.values())

@@ -45,6 +45,10 @@ _FEW_JOBS = 7
 """Whose schedules are gone through in all orders; for more there are lists and a relaxation."""
 _ROUNDS = 6
 """Of a search of lists without anything better, where all that is wanted is closed."""
+_IDLE = 6
+"""Rounds without anything better after which a list is left alone until plans are better."""
+_SEARCHED = 0.1
+"""Part of the time so far that a search of lists may take each time."""
 _INNER = 0.25
 """Part of the gap asked for that an inner problem may have: the rest is for the schedule."""
 _LEAST_GAP = 1e-7
@@ -184,7 +188,9 @@ class Loop:
             job = self.instance.jobs[place % len(low.jobs)]
             for width, share in shares.items():
                 weight[job.workload, width] += self._worth((job.workload, width), share * job.iterations)
-        return [pair for pair, worth in weight.most_common() if worth > 0]
+        wanted = [pair for pair, worth in weight.most_common() if worth > 0]
+        planned = {pair[0] for pair in self.plans.pairs if self.plans.runs(pair)}
+        return sorted(wanted, key=lambda pair: pair[0] in planned)  # first of all every job is to have one
 
     def _worth(self, pair: Pair, times: float) -> float:
         """Seconds that an interval is wide, of all iterations, for a second of the next solve."""
@@ -203,7 +209,12 @@ class Loop:
             before, self.list, self.tuned = self.list, ListSearch(high, self.seed + self.rounds), high
             if before is not None:
                 self.list.follow(before.order, before.widths)
-        self.list.run(1, self.clock.left_s)
+        until = self.clock.elapsed_s + max(_LOOK_S, _SEARCHED * self.clock.elapsed_s) * (self.rounds > 0)
+        idle = 0
+        while idle < _IDLE and not self._enough():
+            idle = 0 if self.list.run(1, self.clock.left_s) else idle + 1
+            if self.clock.expired or self.clock.elapsed_s > until:
+                break
         self._learn(high, self.list.schedule())
         if len(high.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
             search = Search(high, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
