@@ -9,6 +9,8 @@ from ddlopt.models.kernels import helper, kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+NEAR = 8
+"""Places that every other move goes at most."""
 
 
 @helper
@@ -46,11 +48,12 @@ def _place(
                     times[other], free[other] = times[other - 1], free[other - 1]
                 times[k], free[k] = moment, free[k - 1]
                 count += 1
-        for k in range(count):
-            if times[k] >= end:
-                break
-            if times[k] >= start:
-                free[k] -= width
+        k = count - 1
+        while times[k] >= end:
+            k -= 1
+        while k >= 0 and times[k] >= start:
+            free[k] -= width
+            k -= 1
         ends[job] = end
     value = 0.0
     for job in range(len(order)):
@@ -127,6 +130,8 @@ def exchange(
                 continue
         else:
             a, b = np.random.randint(n), np.random.randint(n)
+            if np.random.random() < 0.5:
+                b = min(n - 1, max(0, a + np.random.randint(-NEAR, NEAR + 1)))
             if a == b:
                 continue
             _move(order, a, b)

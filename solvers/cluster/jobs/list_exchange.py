@@ -12,19 +12,21 @@ from ddlopt.models.cluster.jobs.bounds import jobs_bound
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.cluster.jobs.exchange_kernel import exchange
-from ddlopt.solvers.cluster.jobs.relaxation import relaxed, useful
+from ddlopt.solvers.cluster.jobs.relaxation import Relaxed, relaxed, useful
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 # Effort.
-_WORK = 20_000_000
-"""Placements times jobs of a round: a second or two."""
+_WORK = 2_000_000
+"""Placements of a round: a second or two."""
 _EACH = 20_000
 """Changes for each job in a round: few jobs need no more."""
 _ROUNDS = 8
 """Without a better schedule, of which each begins anew from the best one."""
 _HEATS = (0.02, 0.1, 0.3)
 """Part of the objective by which a change may be worse at first, in turn."""
+_FEW = 20
+"""Jobs up to which that is so; of more, a smaller part."""
 _GOALS = ("makespan", "weighted_completion", "weighted_tardiness")
 
 
@@ -32,8 +34,8 @@ _GOALS = ("makespan", "weighted_completion", "weighted_tardiness")
 class ListExchange(CertifiedMethod, uses=("seed",)):
     """Lists of jobs, each placed as early as its servers are free for all its time; order and widths are searched.
 
-    It begins with jobs by Smith's ratio, and with widths of the relaxation; then a job is moved in the list, or gets
-    another width, and what is a little worse is kept for a while.
+    It begins with jobs by Smith's ratio and widths of least work, or with the relaxation rounded; then a job is moved
+    in the list, or gets another width, and what is a little worse is kept for a while.
 
     Parameters
     ----------
@@ -62,7 +64,9 @@ class ListExchange(CertifiedMethod, uses=("seed",)):
         search.run(1, clock.left_s)
         bound = jobs_bound(instance)
         if not clock.expired:
-            bound = max(bound, relaxed(instance, search.end_s, clock.left_s).value)
+            loose = relaxed(instance, search.end_s, clock.left_s)
+            bound = max(bound, loose.value)
+            search.round_off(loose)
         idle = 0
         while not clock.expired and idle < self.rounds:
             if (relative_gap(search.value, bound) or 0.0) <= limits.gap:
@@ -112,7 +116,9 @@ class ListSearch:
         counts = np.array([len(menu) for menu in self.menus], np.int64)
         goal = _GOALS.index(self.instance.objective)
         told = self._widths, self._lengths, counts, self._jobs, self.instance.servers, goal
-        return float(exchange(order, chosen, *told, tries, _HEATS[self.rounds % len(_HEATS)], seed))
+        # Of many jobs one changes little.
+        heat = _HEATS[self.rounds % len(_HEATS)] * min(1.0, _FEW / len(counts))
+        return float(exchange(order, chosen, *told, tries, heat, seed))
 
     def follow(self, order: Any, widths: list[int]) -> None:
         """Go on from another list where that is better; a width that there is not: the nearest one."""
@@ -128,6 +134,12 @@ class ListSearch:
         if value < self.value:
             self.value, self.order, self.chosen = value, order, chosen
 
+    def round_off(self, loose: Relaxed) -> None:
+        """Go on from the relaxation where that is better: each job with its commonest width, in order of their ends."""
+        if all(loose.shares):
+            widths = [max(shares, key=lambda width: shares[width]) for shares in loose.shares]
+            self.follow(np.argsort(loose.ends, kind="stable"), widths)
+
     def run(self, rounds: int, left_s: float = math.inf) -> bool:
         """Some rounds from the best list, within about so many seconds; whether it got better."""
         before = self.value
@@ -135,7 +147,7 @@ class ListSearch:
         until = perf_counter() + left_s
         for _ in range(rounds):
             began = perf_counter()
-            tries = min(_EACH * jobs, max(1, _WORK // jobs**2))
+            tries = min(_EACH * jobs, max(1, _WORK // jobs))
             if self._try_s > 0:
                 tries = int(min(tries, max(0.0, until - began) / self._try_s))
             if tries == 0:

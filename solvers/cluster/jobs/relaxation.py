@@ -24,7 +24,7 @@ what it may be at most.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance
 from ddlopt.models.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
-_MOST_COLUMNS = 60_000
+_MOST_COLUMNS = 30_000
 """Shares of the program for sums: some ten seconds; there are fewer intervals where jobs are many."""
 _INTERVALS = (8, 64)
 """At least and at most."""
@@ -52,10 +52,13 @@ class Relaxed:
         No schedule is below.
     shares : tuple of dict of int to float
         Of each job, by width, in the relaxation's optimum.
+    ends : tuple of float
+        Of each job, about when it ends there; of a makespan when it may begin.
     """
 
     value: float
     shares: tuple[dict[int, float], ...]
+    ends: tuple[float, ...]
 
 
 def useful(job: ClusterJob) -> list[tuple[int, float]]:
@@ -83,10 +86,12 @@ def relaxed(instance: JobsInstance, end_s: float, seconds: float = math.inf) -> 
     made = _makespan(instance, menus) if instance.objective == "makespan" else _sums(instance, menus, end_s)
     value, x = made.solved(seconds)
     shares: list[dict[int, float]] = [{} for _ in menus]
-    for (job, width), share in zip(made.names, x, strict=False):
+    ends = [0.0 if made.values else job.arrival_s for job in instance.jobs]
+    for column, ((job, width), share) in enumerate(zip(made.names, x, strict=False)):
         if share > ROUNDING:
             shares[job][width] = shares[job].get(width, 0.0) + float(share)
-    return Relaxed(value, tuple(shares))
+            ends[job] += float(share) * (made.values[column] if made.values else 0.0)
+    return Relaxed(value, tuple(shares), tuple(ends))
 
 
 @dataclass
@@ -98,6 +103,8 @@ class _Program:
     names: list[tuple[int, int]]
     jobs: int
     rows: list[tuple[list[int], list[float], float]]
+    values: list[float] = field(default_factory=list)
+    """Of a share, the middle of its time."""
 
     def solved(self, seconds: float) -> tuple[float, Floats]:
         """A number that no solution is below, and a solution."""
@@ -116,7 +123,7 @@ class _Program:
             A_eq=equal,
             b_eq=np.ones(self.jobs),
             bounds=(0, None),
-            method="highs",
+            method="highs-ipm",
             options={"time_limit": max(seconds, 0.01)},
         )
         if found.x is None or found.status != 0:
@@ -193,7 +200,7 @@ def _rows_of_sums(instance: JobsInstance, shares: _Shares) -> _Program:
     longest = sum(max(float(job.length_s(w)) for w in job.widths) for job in jobs) + max(job.arrival_s for job in jobs)
     longest = max(longest, 2 * shares.count * shares.h)
     cost = [0.0] * size + [job.weight for job in jobs]
-    made = _Program(cost, [1.0] * size + [longest] * len(jobs), shares.names, len(jobs), [])
+    made = _Program(cost, [1.0] * size + [longest] * len(jobs), shares.names, len(jobs), [], shares.values)
     loads: list[list[int]] = [[] for _ in range(shares.count)]
     for column, interval in enumerate(shares.where):
         if interval < shares.count:

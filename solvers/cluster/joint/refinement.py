@@ -32,7 +32,7 @@ from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
-from ddlopt.solvers.cluster.jobs.relaxation import relaxed
+from ddlopt.solvers.cluster.jobs.relaxation import Relaxed, relaxed
 from ddlopt.solvers.cluster.jobs.start_order import Search
 from ddlopt.solvers.cluster.joint.crew import Crew
 from ddlopt.solvers.cluster.joint.plans import OPENING, Pair, Plans
@@ -133,8 +133,10 @@ class Loop:
         self.instance, self.clock = plans.instance, plans.clock
         self.bound, self.value = 0.0, math.inf
         self.best: JointPlan | None = None
+        self.small: ListSearch | None = None
         self.list: ListSearch | None = None
         self.tuned: JobsInstance | None = None
+        self.loose: Relaxed | None = None
         self.exact_s, self.schedule_s, self.rounds = 2.0, 0.0, 0
 
     def run(self) -> MethodOutput:
@@ -173,11 +175,15 @@ class Loop:
         self.bound = max(self.bound, jobs_bound(low))
         if self.clock.expired:
             return []
-        small = ListSearch(low, self.seed)
-        small.run(1, self.clock.left_s)
-        loose = relaxed(low, small.end_s, self.clock.left_s)
-        self.bound = max(self.bound, loose.value)
-        uses = [*loose.shares, *([{width: 1.0} for width in small.widths])]
+        if self.small is None or self.small.instance != low:
+            self.small = ListSearch(low, self.seed)
+            self.small.run(1, self.clock.left_s)
+            self.loose = relaxed(low, self.small.end_s, self.clock.left_s)
+            self.bound = max(self.bound, self.loose.value)
+            self.small.round_off(self.loose)
+        self.small.run(1, self.clock.left_s)
+        assert self.loose is not None
+        uses = [*self.loose.shares, *({width: 1.0} for width in self.small.widths)]
         if len(low.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
             search = Search(low, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
             self.bound = max(self.bound, float(search.run()) * (1 - ROUNDING))
@@ -209,6 +215,10 @@ class Loop:
             before, self.list, self.tuned = self.list, ListSearch(high, self.seed + self.rounds), high
             if before is not None:
                 self.list.follow(before.order, before.widths)
+        if self.loose is not None:
+            self.list.round_off(self.loose)
+        if self.loose is not None:
+            self.list.round_off(self.loose)
         until = self.clock.elapsed_s + max(_LOOK_S, _SEARCHED * self.clock.elapsed_s) * (self.rounds > 0)
         idle = 0
         while idle < _IDLE and not self._enough():
