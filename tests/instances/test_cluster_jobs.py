@@ -6,6 +6,7 @@ import pytest
 from refusals import one_line
 
 from ddlopt.cli import run
+from ddlopt.instances.generators.cluster.joint import of_topoopt, share_of_batch
 from ddlopt.instances.readers import convert
 from ddlopt.models.errors import DdloptError
 
@@ -91,3 +92,13 @@ def test_bad_files_are_a_line(files, tmp_path):
     with pytest.raises(DdloptError) as error:
         convert(tmp_path / "gone.toml", "cluster-jobs", cluster=str(cluster))
     one_line(error.value, "cannot be read")
+
+
+def test_an_iteration_has_the_same_samples_on_any_number_of_servers():
+    """The same network, and on twice as many servers each has half of the work."""
+    few, many = (of_topoopt("bert", width, 2, degree=1) for width in (2, 4))
+    assert [layer.name for layer in few.layers] == [layer.name for layer in many.layers]
+    for one, other in zip(few.layers, many.layers, strict=True):
+        assert one.strategies[0].name == other.strategies[0].name == "data"
+        assert one.strategies[0].flops == pytest.approx(2 * other.strategies[0].flops)
+    assert [share_of_batch(16, 2, width) for width in (2, 3, 8, 64)] == [16, 11, 4, 1]

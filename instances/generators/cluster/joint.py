@@ -1,14 +1,18 @@
 """Jobs of TopoOpt's networks, or small transformers, that share servers with optical links of their own."""
 
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ddlopt.instances.generators.codesign import generate as codesign
+from ddlopt.instances.generators.codesign.jobs import network_job
 from ddlopt.instances.generators.deployment import generate as deployment
 from ddlopt.instances.options import at_least, one_of, positive
-from ddlopt.instances.workloads.topoopt import JOBS
+from ddlopt.instances.workloads.accelerators import Accelerator
+from ddlopt.instances.workloads.topoopt import JOBS, setting_of
 from ddlopt.models.cluster.joint.instance import JointInstance
+from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.contracts import Instance
 from ddlopt.models.deployment.step.instance import StepInstance
 from ddlopt.models.errors import OptionError
@@ -35,6 +39,7 @@ def joint(
 ) -> JointInstance:
     """Jobs that take turns with the workloads, and take about so many hours on the fewest servers.
 
+    An iteration has the same samples on any number of servers, as many as TopoOpt's job has on the fewest ones.
     The hours are drawn between a half and three halves; arrivals within a part ``spread`` of all hours over the
     servers, deadlines ``slack`` times its hours after a job's arrival, weights 1 to 4. What a job's iterations take
     is guessed from the simplest bound, so that plans decide nothing of the instance.
@@ -73,7 +78,7 @@ def joint(
     for workload in workloads:
         choices = []
         for width in chosen:
-            made = _problem(workload, width, degree, gigabit_per_s, int(rng.integers(2**31)))
+            made = _problem(workload, width, chosen[0], degree, gigabit_per_s, int(rng.integers(2**31)))
             devices = {"devices": width * _GPUS} if isinstance(made, StepInstance) else {}
             if devices and choices:
                 problems[choices[-1]["problem"]] = made
@@ -109,11 +114,13 @@ def joint(
     return JointInstance.from_data(data | {"jobs": found, "source": "jobs by a drawn rule"})
 
 
+_SHARED = 16
+"""Servers of a job of TopoOpt's shared cluster, by which its setting is known."""
 _GPUS = 2
 """Accelerators of a server of the tiny transformer."""
 
 
-def _problem(workload: str, width: int, degree: int, gigabit_per_s: float, seed: int) -> Instance:
+def _problem(workload: str, width: int, least: int, degree: int, gigabit_per_s: float, seed: int) -> Instance:
     if workload == "tiny-step":
         return deployment(
             "step", 1, layers=2, heads=4, sequence=256, global_batch=16, servers=width, gpus_per_server=_GPUS,
@@ -124,7 +131,50 @@ def _problem(workload: str, width: int, degree: int, gigabit_per_s: float, seed:
     own = min(degree, width - 1)
     if workload == "tiny-codesign":
         return codesign("random", seed, servers=width, degree=min(2, own), layers=2, strategies=2)
-    return codesign("job", 0, job=workload, servers=width, degree=own, gigabit_per_s=gigabit_per_s)
+    return of_topoopt(workload, width, least, degree=own, gigabit_per_s=gigabit_per_s)
+
+
+def of_topoopt(
+    job: str,
+    servers: int,
+    least: int,
+    batch_per_gpu: int | None = None,
+    *,
+    degree: int,
+    gigabit_per_s: float | None = None,
+    optics: str = "one_way",
+    gpus_per_server: int | None = None,
+    accelerator: str | Accelerator = "a100",
+    memory_gigabytes: float | None = 40.0,
+) -> CodesignInstance:
+    """A job of TopoOpt's shared cluster, on any number of servers the same network and the same samples.
+
+    ``batch_per_gpu`` is that on the ``least`` servers, by default TopoOpt's; on more a GPU has fewer samples.
+    """
+    setting = setting_of(_SHARED)
+    workload = setting.jobs[job]()
+    return network_job(
+        workload,
+        setting.source,
+        servers=servers,
+        degree=degree,
+        gigabit_per_s=setting.link_gigabit_per_s if gigabit_per_s is None else gigabit_per_s,
+        gpus_per_server=setting.gpus_per_server if gpus_per_server is None else gpus_per_server,
+        batch_per_gpu=share_of_batch(batch_per_gpu or workload.batch_per_gpu, least, servers),
+        fabric={"optics": optics, "overlap": "none", "parallel_links": True, "host_forwarding": True},
+        accelerator=accelerator,
+        memory_gigabytes=memory_gigabytes,
+        state_bytes_per_parameter=8.0,
+        groups=None,
+        subsets=None,
+        owners="round_robin",
+        measures=None,
+    ).changed(name=f"{job}-n{servers}-d{degree}")
+
+
+def share_of_batch(batch: int, least: int, width: int) -> int:
+    """Samples of a GPU, of which it has ``batch`` on the fewest servers, so that an iteration is the same on more."""
+    return max(1, ceil(batch * least / width))
 
 
 def _guess_s(instance: JointInstance) -> float:

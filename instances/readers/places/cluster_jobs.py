@@ -4,7 +4,8 @@ On top ``name`` and ``objective``; then a table ``[[jobs]]`` for each, with ``na
 transformer's ``config.json``, or what it holds), ``workload`` (one of TopoOpt's networks), ``onnx`` (a file), or
 ``step_s`` (seconds of an iteration by number of servers, measured). Then ``iterations``, or ``tokens`` of a
 transformer; ``servers``, the numbers that it may have; ``arrival_s``, ``weight``, ``deadline_s``; ``global_batch``,
-``sequence`` and ``precision`` of a transformer, ``batch`` of a GPU of others.
+``sequence`` and ``precision`` of a transformer, ``batch`` of a GPU of others, on the fewest
+servers: on more a GPU has less, so that an iteration is the same.
 """
 
 import json
@@ -14,12 +15,11 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import Field, ValidationError
 
 from ddlopt.instances.clusters.file import Cluster, load
 from ddlopt.instances.clusters.options import applied
-from ddlopt.instances.generators.codesign.jobs import job as codesign_job
+from ddlopt.instances.generators.cluster.joint import of_topoopt, share_of_batch
 from ddlopt.instances.options import checked
 from ddlopt.instances.readers.models.onnx_jobs import read_onnx_codesign
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
@@ -33,6 +33,10 @@ from ddlopt.models.reading import UnreadableError, read_text
 _TRAINED = ("config", "workload", "onnx", "step_s")
 _BATCH = 512
 """Samples of a transformer's step, by default."""
+
+
+_BATCH_OF_GPU = 32
+"""Likewise, of a file's network on a GPU."""
 
 
 class _Job(Part):
@@ -199,7 +203,7 @@ class _Made:
         if job.step_s is not None:
             return [{"servers": width, "step_s": job.step_s[str(width)]} for width in widths]
         if job.config is None:
-            return [{"servers": width, "problem": self._add(self._codesign(job, width))} for width in widths]
+            return [{"servers": width, "problem": self._add(self._codesign(job, width, widths[0]))} for width in widths]
         options = {"global_batch": job.global_batch, "sequence": job.sequence, "precision": job.precision}
         config = job.config if isinstance(job.config, dict) else self._file(job.config)
         made = read_transformer_pipeline(config, **self._of_cluster(_KNOWN, widths[-1]), **options)
@@ -207,17 +211,16 @@ class _Made:
         place, devices = self._add(made), made.devices // widths[-1]
         return [{"servers": width, "problem": place, "devices": width * devices} for width in widths]
 
-    def _codesign(self, job: _Job, width: int) -> Instance:
+    def _codesign(self, job: _Job, width: int, least: int) -> Instance:
         if job.workload is not None and job.workload not in JOBS:
             raise InstanceError(f"there is no workload '{job.workload}'; there are: {', '.join(JOBS)}")
-        options = self._of_cluster(_LINKS, width)
+        options: dict[str, Any] = self._of_cluster(_LINKS, width)
         options["degree"] = min(int(options["degree"]), width - 1)
         if job.workload is not None:
-            batch = {} if job.batch is None else {"batch_per_gpu": job.batch}
-            return codesign_job(np.random.default_rng(0), job=job.workload, **options, **batch)
+            return of_topoopt(job.workload, least=least, batch_per_gpu=job.batch, **options)
         assert job.onnx is not None
         return read_onnx_codesign(
-            self._file(job.onnx), **options, **({} if job.batch is None else {"batch": job.batch})
+            self._file(job.onnx), **options, batch=share_of_batch(job.batch or _BATCH_OF_GPU, least, width)
         )
 
     def _of_cluster(self, known: tuple[str, ...], width: int) -> dict[str, Any]:

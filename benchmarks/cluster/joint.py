@@ -1,0 +1,219 @@
+"""What it costs to decide the plans of a cluster's jobs, their servers and their order one after the other.
+
+Beside the joint answer with its certified gap stand the ways of the papers: each plan by its own heuristic, GADGET's
+greedy on the resulting curves, jobs as they arrive; and everything between, by which the loss is attributed.
+"""
+
+import csv
+import itertools
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import ddlopt
+from benchmarks.harness import Benchmark, Option, data, timed
+from ddlopt.instances.generators import generate
+from ddlopt.instances.generators.cluster.joint import of_topoopt
+from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
+from ddlopt.models.cluster.joint.bounds import simple_step_bound
+from ddlopt.models.cluster.joint.instance import JointInstance
+from ddlopt.solvers.cluster.jobs.list_exchange import list_starts
+from ddlopt.solvers.contracts import Result, relative_gap
+
+NETWORKS = ("dlrm", "bert", "candle", "ncf", "resnet50", "vgg16")
+DECISIONS = {
+    "plans": ("plans=paper", "plans=best"),
+    "widths": ("widths=greedy", "widths=search"),
+    "order": ("order=arrival", "order=search"),
+}
+"""Each alone, as the papers do it, or together with what comes after it."""
+DAY = "2017-10-09"
+_LEAST_S, _PHILLY_GPUS = 600.0, 8
+"""Jobs of the trace that count: so long at least, on so many GPUs at least."""
+_LLAMA = {"model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 8192, "torch_dtype": "bfloat16"}
+LARGE = {
+    "llama-8b": {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 14336},
+    "llama-70b": {"num_hidden_layers": 80, "hidden_size": 8192, "num_attention_heads": 64, "intermediate_size": 28672},
+    "llama-405b": {
+        "num_hidden_layers": 126,
+        "hidden_size": 16384,
+        "num_attention_heads": 128,
+        "intermediate_size": 53248,
+    },
+}
+"""Published sizes of Llama 3; all have eight heads of keys and values."""
+
+
+def small() -> JointInstance:
+    """4 jobs on 8 servers, whose inner problems are solved in an instant."""
+    return ddlopt.load("cluster/joint-tiny-j4-k8")
+
+
+def medium() -> JointInstance:
+    """20 jobs of TopoOpt's networks on 128 servers."""
+    return generate("cluster", "joint", 4, jobs=20, servers=128, workloads=NETWORKS, widths=(4, 8, 16), spread=2.0)
+
+
+def philly(many: int = 200, servers: int = 512) -> JointInstance:
+    """Jobs drawn from a day of the Philly trace, each with one of TopoOpt's networks drawn for it.
+
+    Those that began on the day, took ten minutes at least and had at least eight GPUs; a server has four. A job may
+    have half as many servers as it had, as many, or twice as many, in powers of two from 2 to 16; it has as many
+    iterations as would take the time of the trace on its own number if a step took the least that a bound without a
+    search says. The objective is the sum of times from arrivals to ends.
+    """
+    rng = np.random.default_rng(0)
+    with data("traces/philly.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["timestamp"].startswith(DAY)]
+    rows = [row for row in rows if float(row["duration"]) >= _LEAST_S and int(row["num_gpus"]) >= _PHILLY_GPUS]
+    rows = [rows[place] for place in sorted(rng.choice(len(rows), min(many, len(rows)), replace=False))]
+    problems, menus = [], []
+    for network in NETWORKS:
+        choices = []
+        for width in (2, 4, 8, 16):
+            choices.append({"servers": width, "problem": len(problems)})
+            problems.append(of_topoopt(network, width, 2, degree=min(4, width - 1)))
+        menus.append({"name": network, "choices": choices})
+    base = {"name": "philly", "servers": servers, "problems": problems, "objective": "weighted_tardiness"}
+    one = JointInstance.from_data(
+        base
+        | {"workloads": menus, "jobs": [{"name": "one", "workload": 0, "iterations": 1}]}
+        | {"objective": "makespan"}
+    )
+    least = [[simple_step_bound(one, choice) or 1.0 for choice in menu.choices] for menu in one.workloads]
+    workloads: dict[tuple[int, int], dict[str, Any]] = {}
+    jobs = []
+    begin = datetime.fromisoformat(f"{DAY} 00:00:00")
+    for place, row in enumerate(rows):
+        network = int(rng.integers(len(NETWORKS)))
+        power = min(4, max(1, int(np.ceil(np.log2(int(row["num_gpus"]) / 4)))))
+        some = [k for k in (power - 1, power, power + 1) if 1 <= k <= 4]
+        menu = {
+            "name": f"{NETWORKS[network]}-{2**power}",
+            "choices": [menus[network]["choices"][k - 1] for k in some],
+        }
+        workloads.setdefault((network, power), menu)
+        arrival = (datetime.fromisoformat(row["timestamp"]) - begin).total_seconds()
+        jobs.append(
+            {
+                "name": f"job-{place}",
+                "workload": list(workloads).index((network, power)),
+                "iterations": max(1, round(float(row["duration"]) / least[network][power - 1])),
+                "arrival_s": arrival,
+                "deadline_s": arrival,
+            }
+        )
+    return JointInstance.from_data(base | {"workloads": list(workloads.values()), "jobs": jobs})
+
+
+def large() -> JointInstance:
+    """12 large models on 1 024 H100, 128 servers of eight: Llama 3 in three sizes, on 16 to 128 servers."""
+    rng = np.random.default_rng(0)
+    problems, menus = [], []
+    for name, sizes in LARGE.items():
+        config = _LLAMA | {"num_key_value_heads": 8} | sizes
+        made = read_transformer_pipeline(
+            config, servers=128, gpus_per_server=8, accelerator="h100", network_gigabit_per_s=3200, sequence=8192,
+            global_batch=512, name=name,
+        )  # fmt: skip
+        widths = [w for w in (8, 16, 32, 64, 128) if name != "llama-405b" or w >= 32]
+        menus.append(
+            {
+                "name": name,
+                "choices": [{"servers": w, "problem": len(problems), "devices": 8 * w} for w in widths],
+            }
+        )
+        problems.append(made)
+    jobs = [
+        {
+            "name": f"{list(LARGE)[place % 3]}-{place}",
+            "workload": place % 3,
+            "iterations": int(rng.integers(1000, 4000)) // (1, 4, 16)[place % 3],
+            "arrival_s": float(int(rng.uniform(0, 20000))),
+            "weight": int(rng.integers(1, 5)),
+        }
+        for place in range(12)
+    ]
+    data_ = {"name": "large-j12-k128", "servers": 128, "problems": problems, "workloads": menus, "jobs": jobs}
+    return JointInstance.from_data(data_ | {"objective": "makespan"})
+
+
+CASES = {"tiny-4x8": small, "topoopt-20x128": medium, "philly-200x512": philly, "large-12x128": large}
+
+
+def _joint(instance: JointInstance, asked: Any) -> Result:
+    return ddlopt.solve(instance, "refinement", time_limit=asked.time_limit, gap=asked.gap, threads=asked.threads)
+
+
+def joint(asked: Any) -> Any:
+    """The joint answer, its certified gap, and what the papers' way takes longer, at least and as found."""
+    for name in asked.cases:
+        instance = CASES[name]()
+        found, spent = timed(_joint, instance, asked)
+        apart = ddlopt.solve(instance, "apart", time_limit=asked.time_limit)
+        yield {
+            "case": name,
+            "joint": found.objective,
+            "bound": found.bound,
+            "gap": f"{relative_gap(found.objective, found.bound):.2%}" if found.objective else None,
+            "seconds": round(spent.wall_s),
+            "apart": apart.objective,
+            "apart takes longer by": f"{apart.objective / found.objective - 1:.1%}" if apart.objective else None,
+            "inner problems solved": f"{found.details.get('inner_solves', 0):.0f} of {_inner(instance)}",
+        }
+
+
+def _inner(instance: JointInstance) -> int:
+    pairs = {
+        (each.problem, each.devices) for menu in instance.workloads for each in menu.choices if each.step_s is None
+    }
+    return len(pairs)
+
+
+def oracle(asked: Any) -> Any:
+    """4 jobs on 8 servers: every width and every order, at proven optima of every inner problem."""
+    instance = small()
+    times = {
+        (place, choice.servers): ddlopt.solve(instance.inner(choice), gap=1e-7, time_limit=60).objective
+        for place, menu in enumerate(instance.workloads)
+        for choice in menu.choices
+    }
+    jobs = instance.at(lambda workload, choice: times[workload, choice.servers])
+    best, tried = None, 0
+    for widths in itertools.product(*(job.widths for job in jobs.jobs)):
+        for order in itertools.permutations(range(len(jobs.jobs))):
+            starts = list_starts(jobs, list(order), list(widths))
+            value = max(
+                start + Fraction(job.length_s(width))
+                for start, job, width in zip(starts, jobs.jobs, widths, strict=True)
+            )
+            best, tried = value if best is None else min(best, value), tried + 1
+    found = _joint(instance, asked)
+    yield {"schedules": tried, "the best": float(best), "joint": found.objective, "bound": found.bound}
+
+
+def attribution(asked: Any) -> Any:
+    """Every subset of decisions that are taken together with what comes after them: how far from the joint answer."""
+    for name in asked.cases:
+        instance = CASES[name]()
+        found = _joint(instance, asked)
+        row = {"case": name}
+        for subset in itertools.product((0, 1), repeat=len(DECISIONS)):
+            method = ",".join(ways[k] for ways, k in zip(DECISIONS.values(), subset, strict=True))
+            apart = ddlopt.solve(instance, f"apart:{method}", time_limit=asked.time_limit)
+            told = " + ".join(each for each, k in zip(DECISIONS, subset, strict=True) if k) or "none"
+            row[told] = f"{apart.objective / found.objective - 1:.1%}" if apart.objective else None
+        yield row
+
+
+BENCH = Benchmark(
+    joint,
+    oracle,
+    attribution,
+    time_limit=Option(600.0, quick=10.0),
+    gap=Option(0.01),
+    threads=Option(1),
+    cases=Option(list(CASES), quick=[next(iter(CASES))]),
+)
