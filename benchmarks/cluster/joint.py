@@ -29,9 +29,9 @@ DECISIONS = {
     "order": ("order=arrival", "order=search"),
 }
 """Each alone, as the papers do it, or together with what comes after it."""
-DAY = "2017-10-09"
-_LEAST_S, _PHILLY_GPUS = 600.0, 8
-"""Jobs of the trace that count: so long at least, on so many GPUs at least."""
+DAY = "2017-10-26"
+_LEAST_S = 600.0
+"""What a job of the trace takes at least that counts."""
 _LLAMA = {"model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 8192, "torch_dtype": "bfloat16"}
 LARGE = {
     "llama-8b": {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 14336},
@@ -56,40 +56,41 @@ def medium() -> JointInstance:
     return generate("cluster", "joint", 4, jobs=20, servers=128, workloads=NETWORKS, widths=(4, 8, 16), spread=2.0)
 
 
-def philly(many: int = 200, servers: int = 512) -> JointInstance:
-    """Jobs drawn from a day of the Philly trace, each with one of TopoOpt's networks drawn for it.
+def philly() -> JointInstance:
+    """A day of the Philly trace, each job with one of TopoOpt's networks drawn for it.
 
-    Those that began on the day, took ten minutes at least and had at least eight GPUs; a server has four. A job may
-    have half as many servers as it had, as many, or twice as many, in powers of two from 2 to 16; it has as many
-    iterations as would take the time of the trace on its own number if a step took the least that a bound without a
-    search says. The objective is the sum of times from arrivals to ends.
+    All jobs that began on the day, took ten minutes at least and had several GPUs; a server has one, as in TopoOpt's
+    prototype. A job may have half as many servers as it had, as many, or twice as many, in powers of two from 2 to 16;
+    its network is drawn from those whose layers fit into the memory of each of these. It has as many iterations as
+    would take the time of the trace on its own number of servers if a step took the least that a bound without a search
+    says. The objective is the sum of times from arrivals to ends.
     """
     rng = np.random.default_rng(0)
     with data("traces/philly.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["timestamp"].startswith(DAY)]
-    rows = [row for row in rows if float(row["duration"]) >= _LEAST_S and int(row["num_gpus"]) >= _PHILLY_GPUS]
-    rows = [rows[place] for place in sorted(rng.choice(len(rows), min(many, len(rows)), replace=False))]
+    rows = [row for row in rows if float(row["duration"]) >= _LEAST_S and int(row["num_gpus"]) > 1]
     problems, menus = [], []
     for network in NETWORKS:
         choices = []
         for width in (2, 4, 8, 16):
             choices.append({"servers": width, "problem": len(problems)})
-            problems.append(of_topoopt(network, width, 2, degree=min(4, width - 1)))
+            problems.append(of_topoopt(network, width, 2, degree=min(4, width - 1), gpus_per_server=1))
         menus.append({"name": network, "choices": choices})
-    base = {"name": "philly", "servers": servers, "problems": problems, "objective": "weighted_tardiness"}
+    base = {"name": "philly", "servers": 512, "problems": problems, "objective": "weighted_tardiness"}
     one = JointInstance.from_data(
         base
         | {"workloads": menus, "jobs": [{"name": "one", "workload": 0, "iterations": 1}]}
         | {"objective": "makespan"}
     )
-    least = [[simple_step_bound(one, choice) or 1.0 for choice in menu.choices] for menu in one.workloads]
+    least = [[simple_step_bound(one, choice) for choice in menu.choices] for menu in one.workloads]
     workloads: dict[tuple[int, int], dict[str, Any]] = {}
     jobs = []
     begin = datetime.fromisoformat(f"{DAY} 00:00:00")
     for place, row in enumerate(rows):
-        network = int(rng.integers(len(NETWORKS)))
-        power = min(4, max(1, int(np.ceil(np.log2(int(row["num_gpus"]) / 4)))))
+        power = min(4, max(1, int(np.ceil(np.log2(int(row["num_gpus"]))))))
         some = [k for k in (power - 1, power, power + 1) if 1 <= k <= 4]
+        fit = [network for network, times in enumerate(least) if all(times[k - 1] for k in some)]
+        network = fit[int(rng.integers(len(fit)))]
         menu = {
             "name": f"{NETWORKS[network]}-{2**power}",
             "choices": [menus[network]["choices"][k - 1] for k in some],
@@ -140,7 +141,7 @@ def large() -> JointInstance:
     return JointInstance.from_data(data_ | {"objective": "makespan"})
 
 
-CASES = {"tiny-4x8": small, "topoopt-20x128": medium, "philly-200x512": philly, "large-12x128": large}
+CASES = {"tiny-4x8": small, "topoopt-20x128": medium, "philly-512": philly, "large-12x128": large}
 
 
 def _joint(instance: JointInstance, asked: Any) -> Result:
