@@ -28,4 +28,11 @@ def test_a_notebook_prints_what_it_shows(path):
 
 
 def test_the_notebooks_are_there():
-    assert [path.stem for path in NOTEBOOKS] == ["my_heuristic", "my_file", "my_job", "my_large_model", "my_model"]
+    assert [path.stem for path in NOTEBOOKS] == [
+        "my_heuristic",
+        "my_cluster",
+        "my_file",
+        "my_job",
+        "my_large_model",
+        "my_model",
+    ]

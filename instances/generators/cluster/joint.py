@@ -76,7 +76,7 @@ def joint(
     at_least("widths", chosen[0], 1)
     problems, menus = list[Instance](), list[dict[str, Any]]()
     for workload in workloads:
-        choices = []
+        choices: list[dict[str, Any]] = []
         for width in chosen:
             made = _problem(workload, width, chosen[0], degree, gigabit_per_s, int(rng.integers(2**31)))
             devices = {"devices": width * _GPUS} if isinstance(made, StepInstance) else {}
@@ -98,14 +98,14 @@ def joint(
     steps = [_guess_s(JointInstance.from_data(data | {"jobs": [job], "objective": "makespan"})) for job in one]
     found = []
     for place in range(jobs):
-        workload = place % len(workloads)
+        kind = place % len(workloads)
         length_s = float(rng.uniform(0.5, 1.5)) * hours * _HOURS_S
         arrival_s = float(int(rng.uniform(0, spread * jobs * hours * _HOURS_S * chosen[0] / servers)))
         found.append(
             {
-                "name": f"{workloads[workload]}-{place}",
-                "workload": workload,
-                "iterations": max(1, round(length_s / steps[workload])),
+                "name": f"{workloads[kind]}-{place}",
+                "workload": kind,
+                "iterations": max(1, round(length_s / steps[kind])),
                 "arrival_s": arrival_s,
                 "weight": int(rng.integers(1, 5)),
                 "deadline_s": round(arrival_s + slack * length_s),

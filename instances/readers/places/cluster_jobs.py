@@ -204,7 +204,11 @@ class _Made:
             return [{"servers": width, "step_s": job.step_s[str(width)]} for width in widths]
         if job.config is None:
             return [{"servers": width, "problem": self._add(self._codesign(job, width, widths[0]))} for width in widths]
-        options = {"global_batch": job.global_batch, "sequence": job.sequence, "precision": job.precision}
+        options: dict[str, Any] = {
+            "global_batch": job.global_batch,
+            "sequence": job.sequence,
+            "precision": job.precision,
+        }
         config = job.config if isinstance(job.config, dict) else self._file(job.config)
         made = read_transformer_pipeline(config, **self._of_cluster(_KNOWN, widths[-1]), **options)
         assert isinstance(made, StepInstance)
@@ -224,7 +228,7 @@ class _Made:
         )
 
     def _of_cluster(self, known: tuple[str, ...], width: int) -> dict[str, Any]:
-        options = applied({"cluster": self.cluster}, dict.fromkeys(known), "jobs")
+        options: dict[str, Any] = applied({"cluster": self.cluster}, dict.fromkeys(known), "jobs")
         return options | {"servers": width}
 
     def _file(self, named: str) -> Path:

@@ -17,7 +17,7 @@ servers is another problem, in which every server takes part, and nothing is con
 """
 
 import math
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -189,12 +189,12 @@ class Loop:
             self.bound = max(self.bound, float(search.run()) * (1 - ROUNDING))
             uses += [{run.servers: 4.0} for (run,) in search.best.runs]
             self.exact_s *= 2
-        weight: Counter[Pair] = Counter()
+        weight: defaultdict[Pair, float] = defaultdict(float)
         for place, shares in enumerate(uses):
             job = self.instance.jobs[place % len(low.jobs)]
             for width, share in shares.items():
                 weight[job.workload, width] += self._worth((job.workload, width), share * job.iterations)
-        wanted = [pair for pair, worth in weight.most_common() if worth > 0]
+        wanted = sorted((pair for pair, worth in weight.items() if worth > 0), key=lambda pair: -weight[pair])
         planned = {pair[0] for pair in self.plans.pairs if self.plans.runs(pair)}
         return sorted(wanted, key=lambda pair: pair[0] in planned)  # first of all every job is to have one
 
