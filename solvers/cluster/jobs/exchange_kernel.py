@@ -67,7 +67,8 @@ def _place(
 
 
 @kernel(
-    "f8(i8[::1], i8[::1], const(i8[:, ::1]), const(f8[:, ::1]), const(i8[::1]), const(f8[:, ::1]), i8, i8, i8, f8, i8)"
+    "f8(i8[::1], i8[::1], const(i8[:, ::1]), const(f8[:, ::1]), const(i8[::1]), const(f8[:, ::1]), "
+    "i8, i8, i8, i8, f8, i8)"
 )
 def exchange(
     order: Ints,
@@ -78,6 +79,7 @@ def exchange(
     jobs: Floats,
     servers: int,
     goal: int,
+    first: int,
     tries: int,
     heat: float,
     seed: int,
@@ -99,6 +101,8 @@ def exchange(
     servers : int
     goal : {0, 1, 2}
         Makespan, weighted sum of ends, of how late they are.
+    first : int
+        Place of the list from which on jobs are moved.
     tries : int
     heat : float
         Part of the objective by which a change may be worse, at first.
@@ -129,9 +133,9 @@ def exchange(
             if chosen[job] == old:
                 continue
         else:
-            a, b = np.random.randint(n), np.random.randint(n)
+            a, b = np.random.randint(first, n), np.random.randint(first, n)
             if np.random.random() < 0.5:
-                b = min(n - 1, max(0, a + np.random.randint(-NEAR, NEAR + 1)))
+                b = min(n - 1, max(first, a + np.random.randint(-NEAR, NEAR + 1)))
             if a == b:
                 continue
             _move(order, a, b)

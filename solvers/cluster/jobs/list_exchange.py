@@ -83,10 +83,12 @@ class ListSearch:
     ----------
     instance : JobsInstance
     seed : int
+    first : int
+        Jobs that stay first, in their order.
     """
 
-    def __init__(self, instance: JobsInstance, seed: int) -> None:
-        self.instance, self.seed, self.rounds, self._try_s = instance, seed, 0, 0.0
+    def __init__(self, instance: JobsInstance, seed: int, first: int = 0) -> None:
+        self.instance, self.seed, self.first, self.rounds, self._try_s = instance, seed, first, 0, 0.0
         self.menus = [useful(job) for job in instance.jobs]
         most = max(map(len, self.menus))
         self._widths = np.ones((len(self.menus), most), np.int64)
@@ -99,7 +101,8 @@ class ListSearch:
             [[job.arrival_s for job in jobs], [job.weight for job in jobs], [job.deadline_s or 0.0 for job in jobs]]
         )
         areas = [min(width * length for width, length in menu) for menu in self.menus]
-        self.order = np.array(sorted(range(len(jobs)), key=lambda j: self._key(j, areas[j])), np.int64)
+        later = sorted(range(first, len(jobs)), key=lambda j: self._key(j, areas[j]))
+        self.order = np.array([*range(first), *later], np.int64)
         # The width with the fewest server-seconds to begin with.
         self.chosen = np.array(
             [min(range(len(menu)), key=lambda k: (menu[k][0] * menu[k][1], k)) for menu in self.menus], np.int64
@@ -118,7 +121,7 @@ class ListSearch:
         told = self._widths, self._lengths, counts, self._jobs, self.instance.servers, goal
         # Of many jobs one changes little.
         heat = _HEATS[self.rounds % len(_HEATS)] * min(1.0, _FEW / len(counts))
-        return float(exchange(order, chosen, *told, tries, heat, seed))
+        return float(exchange(order, chosen, *told, self.first, tries, heat, seed))
 
     def follow(self, order: Any, widths: list[int]) -> None:
         """Go on from another list where that is better; a width that there is not: the nearest one."""

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance, JobsSchedule, Stretch
 from ddlopt.models.cluster.joint.instance import JointInstance
 from ddlopt.models.errors import NoSolutionError
@@ -15,6 +17,10 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _SEARCHES = 4
 """Rounds of a search of lists."""
+
+
+_PAPER_S = 60.0
+"""Seconds of a paper's heuristic, which ends by itself."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +67,22 @@ class Apart(Heuristic, uses=("seed",)):
             If a job has no plan on any number of servers by the time limit.
         """
         plans = Plans(instance, clock, clock.gap, seed)
-        plans.sharpen(list(plans.pairs), lambda: False)
-        if self.plans == "best":
-            for own in plans.all_known():
-                own.budget_s = self.seconds
-            plans.sharpen(list(plans.pairs), lambda: False)
+        sharpened(plans, self.plans == "best", self.seconds)
         high = plans.high()
         if high is None:
             raise NoSolutionError("not every job has a plan")
         return with_plans(plans, decided(high, self.widths, self.order, seed, clock)), {"plans": float(plans.solves)}
+
+
+def sharpened(plans: Plans, best: bool, seconds: float) -> None:
+    """Find a plan for every choice by its paper's heuristic, and the best one of our method in so many seconds."""
+    for own in plans.all_known():
+        own.budget_s = _PAPER_S
+    plans.sharpen(list(plans.pairs), lambda: False)
+    if best:
+        for own in plans.all_known():
+            own.budget_s = seconds
+        plans.sharpen(list(plans.pairs), lambda: False)
 
 
 def decided(high: JobsInstance, widths: str, order: str, seed: int, clock: Clock) -> JobsSchedule:
@@ -77,14 +90,15 @@ def decided(high: JobsInstance, widths: str, order: str, seed: int, clock: Clock
     if widths != "search":
         chosen = dict(zip((job.name for job in high.jobs), _WIDTHS[widths](high), strict=True))
         high = with_widths(high, lambda job: chosen[job.name])
+    first = sorted(range(len(high.jobs)), key=lambda place: (high.jobs[place].arrival_s, place))
     if order == "search":
         search = ListSearch(high, seed)
+        search.follow(np.array(first), search.widths)
         for _ in range(_SEARCHES):
             if clock.expired:
                 break
             search.run(1)
         return search.schedule()
-    first = sorted(range(len(high.jobs)), key=lambda place: (high.jobs[place].arrival_s, place))
     if widths == "search":
         # The order is given; each job takes the width with which it ends first.
         return _earliest(high, first)

@@ -18,4 +18,5 @@ ENTRIES = entries(
     ROOM,
     ("refinement", "exact", "intervals of step times, sharpened where the gap comes from", "refinement:Refinement"),
     ("apart", "heuristic", "plans, then widths, then order; each alone or with what comes after it", "apart:Apart"),
+    ("rolling", "heuristic", "nothing is known of a job before it arrives; what waits is scheduled anew", "rolling:Rolling"),
 )  # fmt: skip
