@@ -59,16 +59,16 @@ def _write(folder: Path, known: index.Index, names: Iterable[str] | None, drawn:
     wanted = set(known.instances if names is None else names)
     instances = {name: listed for name, listed in known.instances.items() if name in wanted}
     pages = Pages(index.Index(known.problems, instances), history.read())
-    _put(folder, MARK, _json(instances.values()))
-    _put(folder, "library.csv", _table(instances.values()))
+    _put(folder, MARK, json_text(instances.values()))
+    _put(folder, "library.csv", csv_text(instances.values()))
     for name in ASSETS:
         _put(folder, f"assets/{name}", asset(name))
     for file, text in pages.all():
         _put(folder, file, text)
     for path in pages.problems():
         own = [listed for listed in instances.values() if listed.problem == path]
-        _put(folder, f"data/{stem(path)}.csv", _table(own))
-        _put(folder, f"data/{stem(path)}.json", _json(own))
+        _put(folder, f"data/{stem(path)}.csv", csv_text(own))
+        _put(folder, f"data/{stem(path)}.json", json_text(own))
         checker = checkers.file_of(path)
         if checker is not None:
             _copy(checker, folder / "checkers" / checker.name)
@@ -120,12 +120,14 @@ def _fields(listed: index.Listed) -> dict[str, Any]:
     }
 
 
-def _json(listed: Iterable[index.Listed]) -> str:
+def json_text(listed: Iterable[index.Listed]) -> str:
+    """What is known of instances, as JSON."""
     lines = ",\n".join(json.dumps(_fields(each) | {"sizes": dict(each.sizes)}, ensure_ascii=False) for each in listed)
     return f"[\n{lines}\n]\n"
 
 
-def _table(listed: Iterable[index.Listed]) -> str:
+def csv_text(listed: Iterable[index.Listed]) -> str:
+    """The same as a table."""
     rows = [_fields(each) for each in listed]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["name"], lineterminator="\n")
