@@ -91,6 +91,20 @@ def open_instances(*patterns: str) -> str:
     return tables_of_gaps.markdown(list(rows[0]), rows, texts=["why it is open"]).rstrip()
 
 
+def problem_table(*patterns: str) -> str:
+    """Every problem: what is decided, how many instances there are and are proven, and the largest one."""
+    known, rows = index.read(), list[dict[str, str]]()
+    wanted = set(names(*patterns))
+    for path, problem in known.problems.items():
+        own = [each for name, each in known.instances.items() if each.problem == path and name in wanted]
+        if own:
+            largest = f"{max(each.size for each in own)} {problem.counts}"
+            proofs = str(sum(each.proven for each in own))
+            row = {"problem": path, "decides": problem.title, "instances": str(len(own)), "proven": proofs}
+            rows.append(row | {"largest": largest})
+    return tables_of_gaps.markdown(list(rows[0]), rows, texts=["problem", "decides", "largest"]).rstrip()
+
+
 def open_reasons() -> dict[str, str]:
     """Why an instance is open, by name."""
     data = tomllib.loads(OPEN.read_text(encoding="utf-8"))

@@ -85,6 +85,14 @@ def test_what_does_not_hold_is_told(text, problem):
     assert [told[: len(problem)] for told in command.untrue(text)] == [problem]
 
 
+def test_a_table_of_problems_has_those_of_the_pattern():
+    text = command.written("<!-- from records: problems topology/tiny-n4-* gossip/pendant-* -->\n<!-- end -->")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert [row[0] for row in rows] == ["| topology", "| gossip/weights"]
+    small = figures.names("topology/tiny-n4-*")
+    assert rows[0][2:] == [str(len(small)), str(figures.proven(*small)), "4 servers |"]
+
+
 def test_what_holds_is_not():
     assert list(command.untrue(f"fast<!-- holds: 11 < {BEST} < 12 --> indeed")) == []
 
