@@ -1,10 +1,12 @@
-"""The bundled pipelines whose micro-batches are to be ordered: small ones, and eight from plans of a large model."""
+"""The bundled pipelines whose micro-batches are to be ordered: small ones, those of a model, and eight of plans."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ddlopt.instances.generators.deployment import generate
-from ddlopt.models.deployment import DeploymentProblem, MicroBatchInstance
+from ddlopt.instances.library import best, load
+from ddlopt.models.deployment import DeploymentProblem, MicroBatchInstance, PipelineInstance, PipelinePlan
+from ddlopt.models.deployment.orders_of_plans import order_instance
 
 _SMALL: dict[str, dict[str, Any]] = {
     "microbatches-tiny-p2-n3": {"stages": 2, "micro_batches": 3, "memory": 2.0, "objective": "span"},
@@ -32,13 +34,28 @@ _HEAD = 2.5
 """Of a block's time."""
 
 
+_PLANS = ("chain-l24-k32", "chain-l24-k32-tight", "branches-l12-k16", "random-l8-k8")
+"""Bundled instances of ``pipeline`` with proven plans, whose orders are looked for."""
+
+
 def instances() -> Iterator[DeploymentProblem]:
     """All of them."""
     for name, options in _SMALL.items():
         yield generate("microbatches", 1, name=name, **options)
+    for name in _PLANS:
+        for kind, weights in (("fused", 0.0), ("split", 0.5)):
+            yield _of_plan(name, weights, kind)
     for stages, micro_batches in _LARGE:
         for kind, memory in (("roomy", 2.0 * stages), ("tight", float(stages))):
             yield _of_blocks(f"microbatches-model-p{stages}-n{micro_batches}-{kind}", stages, micro_batches, memory)
+
+
+def _of_plan(plan: str, weights: float, kind: str) -> DeploymentProblem:
+    """The order of the best known plan, with W within B (fused), or half of what computing backward takes (split)."""
+    instance, known = load(f"deployment/pipeline-{plan}"), best(f"deployment/pipeline-{plan}")
+    assert isinstance(instance, PipelineInstance)
+    assert isinstance(known, PipelinePlan)
+    return order_instance(instance, known, weights, name=f"microbatches-plan-{plan}-{kind}")
 
 
 def _of_blocks(name: str, stages: int, micro_batches: int, memory: float) -> DeploymentProblem:

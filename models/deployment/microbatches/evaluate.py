@@ -64,14 +64,11 @@ def evaluate_order(instance: MicroBatchInstance, solution: MicroBatchOrder, exac
     times = {each: _time(instance, each, number) for each in waits}
     ends = _ends(line, waits, times, dict.fromkeys((order[0] for order in orders), number(0)))
     makespan = max(ends.values())
-    span = _span(orders, line, waits, times, number)
-    details: dict[str, Number] = {
-        "makespan_s": makespan,
-        "span_s": span,
-        "largest_memory_bytes": max(peaks),
-        "bubble": _bubble(orders, span, times),
-    }
-    value: Number = span if instance.objective == "span" else makespan
+    details: dict[str, Number] = {"makespan_s": makespan}
+    value: Number = makespan
+    if instance.objective == "span":
+        value = details["span_s"] = _span(orders, line, waits, times, number)
+    details |= {"largest_memory_bytes": max(peaks), "bubble": _bubble(orders, value, times)}
     if instance.objective == "barrier":
         value += max(number(each) for each in instance.optimizer_s)
     return Evaluation(value, tuple(wrong), details)
@@ -191,7 +188,7 @@ def _peak(instance: MicroBatchInstance, order: list[Pass], number: Figures) -> N
     return peak
 
 
-def _bubble(orders: list[list[Pass]], span: Number, times: Mapping[Pass, Number]) -> Number:
-    """The part of the span in which the busiest device waits."""
-    work = max(sum((times[each] for each in order), span * 0) for order in orders)
-    return 1 - work / span if span else span
+def _bubble(orders: list[list[Pass]], length: Number, times: Mapping[Pass, Number]) -> Number:
+    """The part of the span or makespan in which the busiest device waits."""
+    work = max(sum((times[each] for each in order), length * 0) for order in orders)
+    return 1 - work / length if length else length
