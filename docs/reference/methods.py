@@ -16,7 +16,7 @@ from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.options import described, told
 
 PAGE = Path(__file__).with_suffix(".md")
-ASKED, LARGEST_BYTES = 12, 60_000
+ASKED, LARGEST_BYTES = 24, 60_000
 """A method is asked about so many instances of a problem, the smallest ones, of files up to this size."""
 
 HEAD = """# Methods
