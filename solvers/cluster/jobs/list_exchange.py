@@ -113,6 +113,7 @@ class ListSearch:
         arrival, weight, due = self._jobs[:, job]
         if self.instance.objective == "makespan":
             return -area
+        # A job without weight comes last.
         return float(due if self.instance.objective == "weighted_tardiness" else arrival + area / max(weight, 1e-9))
 
     def _improved(self, order: Any, chosen: Any, tries: int, seed: int) -> float:

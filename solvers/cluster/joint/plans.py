@@ -199,6 +199,7 @@ class Plans:
         with suppress(DdloptError):
             told = problem_of(inner).evaluate(inner, answer)
             if told.feasible and told.objective is not None:
+                # What is reserved is more than 0, also for a plan that takes no time.
                 upper = max(float(told.objective), 1e-12) * (1 + ROUNDING)
                 if upper < own.upper:
                     own.upper, own.answer = upper, answer

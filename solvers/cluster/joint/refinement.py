@@ -204,6 +204,7 @@ class Loop:
         if own is None or own.closed:
             return 0.0
         width = own.upper - own.lower if math.isfinite(own.upper) else own.lower
+        # An interval that is nearly closed is still worth more than one that is closed.
         return max(width, 1e-15) * times / (own.budget_s if own.opened else 0.5)
 
     def _above(self) -> None:
