@@ -17,8 +17,6 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _SEARCHES = 4
 """Rounds of a search of lists."""
-
-
 _PAPER_S = 60.0
 """Seconds of a paper's heuristic, which ends by itself."""
 
@@ -66,12 +64,24 @@ class Apart(Heuristic, uses=("seed",)):
         NoSolutionError
             If a job has no plan on any number of servers by the time limit.
         """
-        plans = Plans(instance, clock, clock.gap, seed)
-        sharpened(plans, self.plans == "best", self.seconds)
-        high = plans.high()
-        if high is None:
-            raise NoSolutionError("not every job has a plan")
+        plans, high = planned(instance, seed, clock, self.plans == "best", self.seconds)
         return with_plans(plans, decided(high, self.widths, self.order, seed, clock)), {"plans": float(plans.solves)}
+
+
+def planned(instance: JointInstance, seed: int, clock: Clock, best: bool, seconds: float) -> tuple[Plans, JobsInstance]:
+    """A plan for every choice, and the jobs with the times of these plans; see :func:`sharpened`.
+
+    Raises
+    ------
+    NoSolutionError
+        If a job has no plan on any number of servers by the time limit.
+    """
+    plans = Plans(instance, clock, clock.gap, seed)
+    sharpened(plans, best, seconds)
+    high = plans.high()
+    if high is None:
+        raise NoSolutionError("not every job has a plan")
+    return plans, high
 
 
 def sharpened(plans: Plans, best: bool, seconds: float) -> None:

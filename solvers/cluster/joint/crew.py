@@ -32,16 +32,15 @@ _POLL_S = 0.1
 
 
 class Outcome(NamedTuple):
-    """Of a solve of an inner problem: bounds on its least time, the plan's data, and what it means."""
+    """Of a solve of an inner problem: what no plan is below, the plan's data, and what it means."""
 
     lower: float
-    upper: float
     answer: dict[str, Any] | None
     closed: bool
     interrupted: bool
 
 
-NOTHING = Outcome(0.0, math.inf, None, False, False)
+NOTHING = Outcome(0.0, None, False, False)
 """Of a solve that did not come to its end."""
 
 
@@ -67,11 +66,9 @@ def solved(task: Task) -> Outcome:
     except SolverError:  # it crashed, and has found nothing
         return NOTHING
     if result.status is Status.INFEASIBLE:
-        return Outcome(math.inf, math.inf, None, True, result.interrupted)
+        return Outcome(math.inf, None, True, result.interrupted)
     answer = None if result.solution is None else result.solution.model_dump(mode="json")
-    closed = result.status is Status.OPTIMAL
-    upper = math.inf if result.objective is None else result.objective
-    return Outcome(result.bound or 0.0, upper, answer, closed, result.interrupted)
+    return Outcome(result.bound or 0.0, answer, result.status is Status.OPTIMAL, result.interrupted)
 
 
 class Crew:

@@ -52,6 +52,10 @@ class Known:
     opened: bool = False
     closed: bool = False
 
+    def within(self, gap: float) -> bool:
+        """Whether there is a plan within a relative gap of what no plan is below."""
+        return math.isfinite(self.upper) and self.upper - self.lower <= gap * self.upper
+
 
 class Plans:
     """Intervals of step times of all choices.
@@ -83,8 +87,6 @@ class Plans:
         self.solves = 0
         self.spare_s = 0.0
         """At the end, in which nothing is solved: for a schedule with what was found."""
-        self.log: list[tuple[float, Pair, float, float]] = []
-        """Moment, pair, and its interval then."""
         self._known: dict[tuple[int | None, int | None], Known] = {}
         self.pairs: dict[Pair, Choice] = {
             (place, choice.servers): choice
@@ -102,7 +104,7 @@ class Plans:
         if self._kept is not None:
             with suppress(OSError, ValueError, KeyError):
                 told = json.loads(self._file(choice).read_text(encoding="utf-8"))
-                self._take(found, choice, Outcome(told["lower"], math.inf, told["answer"], False, False))
+                self._take(found, choice, Outcome(told["lower"], told["answer"], False, False))
         return found
 
     def _file(self, choice: Choice) -> Path:
@@ -161,7 +163,6 @@ class Plans:
                     own.budget_s *= 2
                 self._take(own, self.pairs[pair], outcome)
                 self._keep(self.pairs[pair], own)
-                self.log.append((self.clock.elapsed_s, pair, own.lower, own.upper))
                 done += 1
                 self.clock.interrupted |= outcome.interrupted
             self._spread()
@@ -189,7 +190,7 @@ class Plans:
             inner = self.instance.inner(choice)
             raise ContradictionError(f"'{inner and inner.name}': a plan takes {own.upper!r} s, and none {own.lower!r}")
         own.lower = own.lower if math.isinf(own.upper) else min(own.lower, own.upper)
-        own.closed |= outcome.closed or (math.isfinite(own.upper) and own.upper - own.lower <= self.gap * own.upper)
+        own.closed |= outcome.closed or own.within(self.gap)
 
     def _offer(self, own: Known, choice: Choice, answer: Solution) -> None:
         """Keep a plan if it is feasible here, and better: its time is that of the check."""
@@ -218,7 +219,7 @@ class Plans:
             for one, next_ in zip(chain[-2::-1], chain[:0:-1], strict=True):
                 less, more = self._known[_key(one)], self._known[_key(next_)]
                 less.lower = max(less.lower, more.lower)
-                less.closed |= math.isfinite(less.upper) and less.upper - less.lower <= self.gap * less.upper
+                less.closed |= less.within(self.gap)
 
     def _keep(self, choice: Choice, own: Known) -> None:
         if self._kept is None or own.answer is None:

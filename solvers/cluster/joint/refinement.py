@@ -21,7 +21,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.catalogue import problem_of
 from ddlopt.models.cluster.jobs.bounds import jobs_bound
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule
@@ -36,7 +35,7 @@ from ddlopt.solvers.cluster.jobs.relaxation import Relaxed, relaxed
 from ddlopt.solvers.cluster.jobs.start_order import Search
 from ddlopt.solvers.cluster.joint.crew import Crew
 from ddlopt.solvers.cluster.joint.plans import OPENING, Pair, Plans
-from ddlopt.solvers.contracts import Limits, relative_gap
+from ddlopt.solvers.contracts import Limits, kernels_of, relative_gap
 from ddlopt.solvers.dask_workers import executor_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -110,11 +109,8 @@ def kernels_of_plans(instance: JointInstance) -> tuple[str, ...]:
     """Modules with the kernels of all methods that inner problems are solved by."""
     found: dict[str, None] = {}
     for inner in instance.problems:
-        made = [catalogue.default(inner), catalogue.method(OPENING[path_of(inner)], inner.family)]
-        for method in made:
-            own = getattr(method, "kernels_for", None)
-            found |= dict.fromkeys(() if own is None else own(inner))
-        found |= dict.fromkeys(problem_of(inner).kernels(inner))
+        for method in (catalogue.default(inner), catalogue.method(OPENING[path_of(inner)], inner.family)):
+            found |= dict.fromkeys(kernels_of(method, inner))
     return tuple(found)
 
 
@@ -216,8 +212,6 @@ class Loop:
             before, self.list, self.tuned = self.list, ListSearch(high, self.seed + self.rounds), high
             if before is not None:
                 self.list.follow(before.order, before.widths)
-        if self.loose is not None:
-            self.list.round_off(self.loose)
         if self.loose is not None:
             self.list.round_off(self.loose)
         until = self.clock.elapsed_s + max(_LOOK_S, _SEARCHED * self.clock.elapsed_s) * (self.rounds > 0)

@@ -6,10 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
 from ddlopt.models.cluster.joint.instance import JointInstance
-from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch, list_starts
-from ddlopt.solvers.cluster.joint.apart import sharpened
-from ddlopt.solvers.cluster.joint.plans import Plans
+from ddlopt.solvers.cluster.joint.apart import planned
 from ddlopt.solvers.cluster.joint.refinement import kernels_of_plans, with_plans
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -55,11 +53,7 @@ class Rolling(Heuristic, uses=("seed",)):
         NoSolutionError
             If a job has no plan on any number of servers by the time limit.
         """
-        plans = Plans(instance, clock, clock.gap, seed)
-        sharpened(plans, self.plans == "best", self.seconds)
-        high = plans.high()
-        if high is None:
-            raise NoSolutionError("not every job has a plan")
+        plans, high = planned(instance, seed, clock, self.plans == "best", self.seconds)
         schedule, moments = rolled(high, self.rounds, seed, clock)
         return with_plans(plans, schedule), {"plans": float(plans.solves), "moments": float(moments)}
 

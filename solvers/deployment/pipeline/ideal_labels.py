@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance
+from ddlopt.models.deployment.pipeline.instance import PipelineInstance
 from ddlopt.models.deployment.pipeline.stages import Stages, members
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
@@ -98,7 +98,7 @@ class LabelChains(Chains):
 def _network(stages: Stages, ideals: tuple[int, ...], most: int) -> Network:
     instance = stages.instance
     rows, first = _options(instance)
-    table = np.array([row for row, _ in rows], dtype=np.float64).reshape(-1, 4)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
     table[:, 1] *= 4 / instance.micro_batches / instance.bandwidth_bytes_per_s
     fastest = np.zeros((len(instance.tensors), instance.size))
     flying = np.arange(1, min(most, _LEAN) + 1)
@@ -150,16 +150,15 @@ def _network(stages: Stages, ideals: tuple[int, ...], most: int) -> Network:
     )
 
 
-def _options(instance: PipelineInstance) -> tuple[list[tuple[tuple[float, ...], LayerOption]], Any]:
+def _options(instance: PipelineInstance) -> tuple[list[tuple[float, ...]], Any]:
     """Figures of all options, degree by degree and layer by layer, and the first one of each."""
-    rows: list[tuple[tuple[float, ...], LayerOption]] = []
+    rows: list[tuple[float, ...]] = []
     first = np.zeros((instance.size + 1, len(instance.tensors)), dtype=np.int64)
     for degree, tensor in enumerate(instance.tensors):
         for place, layer in enumerate(instance.layers):
             first[place, degree] = len(rows)
             for option in layer.menu(tensor):
-                figures = option.time_s, option.weight_bytes, option.kept_bytes, option.fixed_bytes
-                rows.append((figures, option))
+                rows.append((option.time_s, option.weight_bytes, option.kept_bytes, option.fixed_bytes))
         first[instance.size, degree] = len(rows)
     return rows, first
 
