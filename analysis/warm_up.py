@@ -19,7 +19,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.compilation import left_to_compile, to_stderr
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import SolverError, UnknownNameError
-from ddlopt.solvers import aliases, catalogue
+from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import kernels_of
 from ddlopt.solvers.names import split
 
@@ -153,7 +153,7 @@ def _meant(name: str, family: str) -> tuple[str, ...]:
     """The methods of a family that the name of a family or method stands for."""
     if name == family:
         return catalogue.method_names(family)
-    method = aliases.told(name.removeprefix(f"{family}/"), family)
+    method = name.removeprefix(f"{family}/")
     return (method,) if split(method)[0] in catalogue.method_names(family) else ()
 
 

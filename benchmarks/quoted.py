@@ -20,7 +20,6 @@ from ddlopt.analysis.bench import Store
 from ddlopt.instances.library import natural
 from ddlopt.models.contracts import Instance
 from ddlopt.models.files import write_whole
-from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import Status
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs/results/runs"
@@ -94,7 +93,7 @@ def _all(family: str, folder: Path) -> list[Run]:
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [row | {"method": present(row["method"], family)} for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
     return [Run(**{name: _value(name, text) for name, text in row.items()}) for row in rows]
 
 

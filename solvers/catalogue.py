@@ -15,7 +15,7 @@ from ddlopt.models import plugins
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Formulation, Instance
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingError, UnknownNameError, plain
-from ddlopt.solvers import aliases, options, standard_output
+from ddlopt.solvers import options, standard_output
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method, formulation_of, solver_of, uses_of
 from ddlopt.solvers.external import checked
@@ -95,8 +95,7 @@ def method(name: str, family: str, solver: str = "highs") -> Method:
     Parameters
     ----------
     name : str
-        Of one of :func:`entries`, and after a colon options of its own: ``link-exchange:effort=0.1``. A name of an
-        earlier version is taken, with a ``FutureWarning`` (:mod:`~ddlopt.solvers.aliases`).
+        Of one of :func:`entries`, and after a colon options of its own: ``link-exchange:effort=0.1``.
     family : str
     solver : str
 
@@ -109,7 +108,6 @@ def method(name: str, family: str, solver: str = "highs") -> Method:
     SolverError
         If the solver is not installed.
     """
-    name = aliases.told(name, family)
     bare, _ = split(name)
     for entry in entries(family):
         if entry.name == bare:

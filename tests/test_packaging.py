@@ -101,7 +101,7 @@ def test_pythons():
     assert DESCRIPTION["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
     named = [line.rpartition(" :: ")[2] for line in PROJECT["classifiers"] if ":: Python :: 3." in line]
     assert named[0] == oldest
-    assert named == [f"3.{minor}" for minor in range(int(oldest.partition(".")[2]), 14)]
+    assert named == [f"3.{minor}" for minor in range(int(oldest.partition(".")[2]), 15)]
 
 
 def test_the_citation_is_of_this_version():

@@ -16,7 +16,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.models.sizes import require_seed
-from ddlopt.solvers import aliases, catalogue
+from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import OPTIONS, Limits, kernels_of, provenance, solver_of, uses_of
 from ddlopt.solvers.names import split
 from ddlopt.solvers.options import options_of
@@ -167,7 +167,7 @@ def _not_default(limits: Limits, seeds: Sequence[int], solvers: Sequence[str]) -
 def _require_known(methods: Iterable[str]) -> None:
     known = {family: set(catalogue.method_names(family)) for family in FAMILY_NAMES}
     for asked in set(methods) - {"auto", "all-heuristics", "all-exact"}:
-        if not any(split(aliases.present(asked, family))[0] in names for family, names in known.items()):
+        if not any(split(asked)[0] in names for names in known.values()):
             raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")
 
 
@@ -204,8 +204,8 @@ def _methods_for(instance: Instance, methods: Sequence[str]) -> list[str]:
         elif asked in ("all-heuristics", "all-exact"):
             kind = asked.removeprefix("all-").removesuffix("s")
             wanted |= dict.fromkeys(entry.name for entry in entries if entry.kind == kind)
-        elif split(aliases.present(asked, instance.family))[0] in known:
-            wanted[aliases.told(asked, instance.family)] = None
+        elif split(asked)[0] in known:
+            wanted[asked] = None
     return list(wanted)
 
 

@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -306,7 +305,7 @@ def page(rows: list[dict[str, Any]]) -> str:
     total = sum(row["pairs"] for row in rows)
     told = "".join(f"* {line}\n" for line in remarks) or "None.\n"
     return (
-        f"{HEAD}{command}, {made}, {code}, ddlopt {version('ddlopt')}, time limit {limits} s, 1 thread a solve.\n"
+        f"{HEAD}{command}, {made}, {code}, time limit {limits} s, 1 thread a solve.\n"
         f"{SHORT} {total} pairs.\n\n{table}\n## Remarks\n\n{told}\n{TAIL}"
     )
 

@@ -32,7 +32,6 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import UnknownNameError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.names import split
 
@@ -128,7 +127,7 @@ def finders(family: str, problem: str) -> Iterator[str]:
     """What found the best known solutions of a problem."""
     for stem, known in library_records.read(family).items():
         if known.found is not None and problem_of(quoted.instance_of(f"{family}/{stem}")).path == problem:
-            yield bare(present(known.found.method.partition(" (")[0], family))
+            yield bare(known.found.method.partition(" (")[0])
 
 
 BENCH = Benchmark(

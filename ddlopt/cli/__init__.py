@@ -4,12 +4,10 @@ Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on
 """
 
 import contextlib
-import functools
 import os
 import sys
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -96,20 +94,6 @@ app.add_typer(experiment.app, name="experiment")
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit code. Whatever goes wrong is one line on standard error."""
-    with warnings.catch_warnings():
-        warnings.showwarning = functools.partial(_warned, warnings.showwarning)
-        return _run(arguments)
-
-
-def _warned(otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
-    """What will change, in one line; any other warning as it is."""
-    if category is FutureWarning:
-        tell(f"ddlopt: {message}")
-    else:
-        otherwise(message, category, *place)
-
-
-def _run(arguments: Sequence[str]) -> int:
     try:
         try:
             code = int(app([*arguments] or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)

@@ -151,7 +151,7 @@ def _method(name: str) -> tuple[dict[str, Any], list[Any]]:
     from ddlopt.analysis.fitted import FittedTable
     from ddlopt.models.catalogue import FAMILY_NAMES
     from ddlopt.models.errors import plain
-    from ddlopt.solvers import aliases, catalogue
+    from ddlopt.solvers import catalogue
     from ddlopt.solvers.names import split
     from ddlopt.solvers.options import told
 
@@ -160,7 +160,7 @@ def _method(name: str) -> tuple[dict[str, Any], list[Any]]:
     for family in FAMILY_NAMES:
         asked = name.removeprefix(f"{family}/")
         known = {entry.name: entry for entry in catalogue.entries(family)}
-        entry = known.get(split(aliases.present(asked, family))[0])
+        entry = known.get(split(asked)[0])
         if entry is None:
             continue
         method = catalogue.method(asked, family)

@@ -20,7 +20,6 @@ from ddlopt import instances
 from ddlopt.analysis import tables
 from ddlopt.instances import index
 from ddlopt.instances.index import PROVEN
-from ddlopt.solvers.aliases import present
 from ddlopt.solvers.contracts import relative_gap
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -146,7 +145,7 @@ def names(*patterns: str) -> list[str]:
 def run(name: str, method: str) -> float:
     """The objective that a method reached, the median over its seeds."""
     family, _, stem = name.partition("/")
-    found = _runs(family).get((stem, present(method, family)))
+    found = _runs(family).get((stem, method))
     return _there(found, f"no run of {method} on {name} is kept; see benchmarks suite/gaps")
 
 
@@ -235,7 +234,7 @@ def _known(name: str) -> tuple[float | None, float | None]:
 
 def _has_run(name: str, method: str) -> bool:
     family, _, stem = name.partition("/")
-    return (stem, present(method, family)) in _runs(family)
+    return (stem, method) in _runs(family)
 
 
 @functools.cache

@@ -13,7 +13,6 @@ from ddlopt.analysis.bench.figures import statistics
 from ddlopt.analysis.bench.store import Store
 from ddlopt.models.errors import StoreError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
-from ddlopt.solvers.aliases import present
 
 _WORDS = (
     "instance_digest", "instance", "family", "method", "options", "solver", "status", "evidence", "scope", "host",
@@ -80,7 +79,7 @@ def read(store: Store, target: float) -> Data:
 
 
 def _columns(store: Store) -> pd.DataFrame:
-    """The columns, words as categories: of each there are few. Methods are named as they are now."""
+    """The columns, words as categories: of each there are few."""
     codes: dict[str, list[int]] = {name: [] for name in _WORDS}
     known: dict[str, dict[str, int]] = {name: {} for name in _WORDS}
     numbers: dict[str, list[float | None]] = {name: [] for name in _NUMBERS}
@@ -92,7 +91,6 @@ def _columns(store: Store) -> pd.DataFrame:
         for name, value in zip(_NUMBERS, values[len(_WORDS) :], strict=True):
             numbers[name].append(value)
     table = {name: pd.Categorical.from_codes(codes[name], list(known[name])) for name in _WORDS}
-    table["method"] = pd.Categorical(list(map(present, table["method"], table["family"])))
     return pd.DataFrame(table | {name: np.array(numbers[name], float) for name in _NUMBERS})
 
 
