@@ -1,9 +1,9 @@
-"""What symmetry saves in co-design: counting alike tables instead of choosing for each, and servers in one orbit.
+"""What symmetry saves in co-design: identical tables are counted instead of choosing for each.
 
 For every job: the program that bounds all topologies (``StrategyBound``), with every layer by itself and with twins
 counted; its size, the time to build it, the processor time to solve it to the gap, and what it proves, in ms. A table
 may be whole on the server whose turn it is (``round_robin``) or on any (``all``). Beside it the bound by prices, which
-needs no solver, and the number of orbits of servers under the automorphisms.
+needs no solver.
 """
 
 import itertools
@@ -14,7 +14,6 @@ from benchmarks.harness import Benchmark, Option, peak_bytes, shown, timed
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.prices.prices import best_prices
-from ddlopt.models.codesign.symmetry.servers import SEARCHED_SERVERS, server_symmetry
 from ddlopt.models.codesign.symmetry.twins import twin_layers
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.solvers.backends.highs import Highs
@@ -45,10 +44,9 @@ def twins(asked):
     for job, servers, owners in itertools.product(asked.jobs, asked.servers, ("round_robin", "all")):
         instance = generate("job", job=job, servers=servers, owners=owners)
         alike = [len(layers) for layers in twin_layers(tables_of(instance)) if len(layers) > 1]
-        orbits = len(server_symmetry(tables_of(instance)).orbits) if servers <= SEARCHED_SERVERS else None
         prices, spent = timed(best_prices, tables_of(instance))
         row = {
-            "job": job, "n": servers, "owner": owners, "orbits": orbits, "prices s": spent.wall_s,
+            "job": job, "n": servers, "owner": owners, "prices s": spent.wall_s,
             "twins": f"{len(alike)} of {min(alike)}..{max(alike)}" if alike else "none",
             "prices ≥": f"{1e3 * prices.value_s:.4f}",
         }  # fmt: skip

@@ -63,9 +63,7 @@ class StrategyBound(StrategyProgram):
     exact. With ``racks`` the servers of each share ``1/oversubscription`` of their ports' bandwidth for what leaves the
     rack, and for what enters it. A ring that visits one rack after the other leaves each once, and none does with less.
 
-    Rows that another row of the same kind exceeds everywhere are left out; servers that some automorphism of the
-    instance exchanges (:mod:`~ddlopt.models.codesign.symmetry.servers`) have the same row unless it also exchanges
-    strategies.
+    Rows that another row of the same kind exceeds everywhere are left out.
 
     Parameters
     ----------

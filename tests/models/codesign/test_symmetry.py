@@ -1,4 +1,4 @@
-"""Twins among layers, automorphisms among servers: what is found, and that it changes nothing."""
+"""Twins among layers: what is found, and that it changes nothing."""
 
 import itertools
 
@@ -7,13 +7,10 @@ import pytest
 from volume import for_each
 
 from ddlopt.instances.generators.codesign.random import random_job
-from ddlopt.models.codesign import CodesignInstance, job_of
+from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
-from ddlopt.models.codesign.symmetry.servers import is_automorphism, server_symmetry, translation_groups
 from ddlopt.models.codesign.symmetry.twins import single_layers, spread, twin_layers
 from ddlopt.models.codesign.tables import tables_of
-from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
@@ -120,120 +117,3 @@ def test_counting_tables_finds_the_best_spread():
         choices = formulation.read(model.codesign, instance)
         assert sorted(np.bincount(choices[:8]).tolist()) == [2, 3, 3]
     assert found[0] == pytest.approx(found[1], rel=1e-9)
-
-
-def orbits_by_force(tables):
-    """Orbits of all automorphisms, by trying all permutations."""
-    n = tables.instance.servers
-    label = list(range(n))
-    for images in itertools.permutations(range(n)):
-        if is_automorphism(tables, images):
-            for x, y in enumerate(images):
-                label = [label[x] if each == label[y] else each for each in label]
-    return {frozenset(x for x in range(n) if label[x] == each) for each in label}
-
-
-def small(layers, edges, n=5, **changes):
-    return instance_of(
-        layers,
-        edges,
-        servers=n,
-        layouts=[{"batch_parts": n, "servers": list(range(n))}, {"batch_parts": 1, "servers": [2]}],
-        group_sets=[[list(range(n))], [[1, 3]]],
-        **changes,
-    )
-
-
-@for_each(
-    ("strategies", "orbits"),
-    [
-        ([{"name": "data", "writes": 0, "reductions": [{"groups": 0, "bytes": 1.0}]}], {(0, 1, 2, 3, 4)}),
-        ([{"name": "own", "writes": 1}], {(0, 1, 3, 4), (2,)}),
-        ([{"name": "pair", "writes": 0, "reductions": [{"groups": 1, "bytes": 1.0}]}], {(0, 2, 4), (1, 3)}),
-        ([{"name": "send", "writes": 0, "traffic": [[0, 1, 2.0], [2, 3, 2.0]]}], {(0, 2), (1, 3), (4,)}),
-        ([{"name": "send", "writes": 0, "traffic": [[0, 1, 2.0], [2, 3, 1.0]]}], {(0,), (1,), (2,), (3,), (4,)}),
-    ],
-)
-def test_orbits_of_servers_are_those_of_all_permutations(strategies, orbits):
-    uses_pair = any(each.get("reductions", [{}])[0].get("groups") == 1 for each in strategies)
-    instance = small([{"strategies": strategies}], [])
-    if not uses_pair:
-        data = instance.model_dump()
-        instance = CodesignInstance.from_data(data | {"group_sets": (data["group_sets"][0],)})
-    symmetry = server_symmetry(tables_of(instance))
-    assert set(symmetry.orbits) == orbits
-    assert {frozenset(each) for each in symmetry.orbits} == orbits_by_force(tables_of(instance))
-    assert symmetry.representatives == tuple(orbit[0] for orbit in symmetry.orbits)
-    for images in symmetry.generators:
-        assert is_automorphism(tables_of(instance), images)
-    assert symmetry.group.order() > 1 or not symmetry.generators
-
-
-def test_tables_dealt_in_turn_move_with_the_servers():
-    layers = [table([server, (server + 1) % N]) for server in range(N)] + [dense(strategies=DENSE[:1])]
-    instance = instance_of(layers, [(place, N) for place in range(N)], group_sets=[[list(range(N))]])
-    symmetry = server_symmetry(tables_of(instance))
-    assert len(symmetry.orbits) == 1
-    assert symmetry.group.order() % N == 0
-    shift = tuple((x + 1) % N for x in range(N))
-    assert is_automorphism(tables_of(instance), shift)
-    # Without the last table, or with another size of it, servers are not alike any more.
-    fewer = instance_of([*layers[1:N], layers[N]], [(place, N - 1) for place in range(N - 1)])
-    assert not is_automorphism(tables_of(fewer), shift)
-    odd = instance_of([layers[0] | {"output_bytes": 4.0}, *layers[1:]], [(place, N) for place in range(N)])
-    assert not is_automorphism(tables_of(odd), shift)
-    # Nor where one of them is read by somebody else.
-    wired = instance_of([*layers, dense(strategies=DENSE[:1])], [(N - 1, N + 1), *((p, N) for p in range(N - 1))])
-    assert not is_automorphism(tables_of(wired), shift)
-
-
-def test_strategies_that_look_alike_may_meet_others():
-    # Exchanging 0 with 2 and 1 with 3 exchanges what moves between equal choices with what moves between unequal ones.
-    layouts = [{"batch_parts": 2, "servers": pair} for pair in ([0, 2], [1, 3], [1, 2], [0, 3])]
-    layouts.append({"batch_parts": 4, "servers": [0, 1, 2, 3]})
-    writes = [{"name": f"w{a}", "writes": a, "measured_s": float(a)} for a in range(2)]
-    reads = [{"name": f"r{b}", "reads": 2 + b, "writes": 4, "measured_s": float(b)} for b in range(2)]
-
-    def made(second):
-        layers = [{"output_bytes": 1.0, "strategies": writes}, {"strategies": second}]
-        return tables_of(instance_of(layers, [(0, 1)], servers=4, layouts=layouts, group_sets=[]))
-
-    exchange = (2, 3, 0, 1)
-    assert not is_automorphism(made(reads), exchange)
-    # Alone with what it reads the same either way, it is one.
-    assert is_automorphism(made([{"name": "r", "reads": 4, "writes": 4}]), exchange)
-
-
-def test_an_automorphism_takes_a_job_to_one_that_is_as_fast():
-    layers = [table(range(N)), dense(), dense()]
-    instance = instance_of(layers, [(0, 1), (1, 2)])
-    symmetry = server_symmetry(tables_of(instance))
-    assert symmetry.generators
-    for images in symmetry.generators:
-        for owner, others in itertools.product(range(N), itertools.product(range(2), repeat=2)):
-            jobs = [job_of(instance, (place, *others)) for place in (owner, images[owner])]
-            first, second = (congestion_bounds(job) for job in jobs)
-            assert first == pytest.approx(second, rel=1e-12)
-            moved = jobs[1].traffic_bytes[np.ix_(images, images)]
-            np.testing.assert_allclose(moved, jobs[0].traffic_bytes, rtol=1e-12)
-
-
-def test_groups_whose_translations_leave_a_job_alone():
-    def found(traffic):
-        job = TopologyInstance(
-            name="x",
-            servers=8,
-            degree=3,
-            link_bandwidth_bytes_per_s=1.0,
-            traffic_bytes=np.asarray(traffic, dtype=float),
-        )
-        return {each.group.invariants for each in translation_groups(job)}
-
-    x = np.arange(8)
-    everybody = 1 - np.eye(8)
-    assert found(everybody) == {(8,), (2, 4), (4, 2), (2, 2, 2)}
-    cube = np.bitwise_count(x[:, None] ^ x[None, :]) == 1
-    assert (2, 2, 2) in found(cube)
-    assert (8,) not in found(cube)
-    ring = (x[None, :] - x[:, None]) % 8 == 1
-    assert found(ring) == {(8,)}
