@@ -16,11 +16,11 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.harness import Benchmark, Option, timed
+from ddlopt.frontier.deployment.plan.choices import Choices
 from ddlopt.instances import best, load
 from ddlopt.models.deployment import DeploymentInstance, DeviceGroup, Operator, Tensor
 from ddlopt.models.deployment.plan.simulator import tasks
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
-from ddlopt.solvers.deployment.plan.choices import Choices
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import ddlopt
 from benchmarks.harness import Benchmark, Option
 from ddlopt.analysis.texts import NONE
+from ddlopt.frontier.topology.collective.shifted import Shifted
 from ddlopt.instances import generators
 from ddlopt.instances.readers.schedules import read_schedule
 from ddlopt.models.errors import SolutionError
@@ -17,7 +18,6 @@ from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.forest import Forest
-from ddlopt.solvers.topology.collective.shifted import Shifted
 
 NETWORKS = (
     ("dgx-a100", {"boxes": 2}), ("dgx-a100", {"boxes": 4}), ("rails", {"boxes": 4}), ("mi250", {}),

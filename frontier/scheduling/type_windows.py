@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.horizon import window
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.time_indexed.classes import Class, classes
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.scheduling.horizon import window
 from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.utility import AllOrNothing

@@ -17,6 +17,7 @@ from volume import for_each, seeds
 
 import ddlopt
 import ddlopt.models
+from ddlopt.frontier.topology.collapse import Collapse
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, unit_s
@@ -33,7 +34,6 @@ from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import proven_bytes
-from ddlopt.models.topology.symmetry.collapse import Collapse
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from ddlopt.frontier.scheduling.configurations.pricing import Options
+from ddlopt.frontier.scheduling.row_kernels import rests
 from ddlopt.models.scheduling.formulations.configurations import Interval, Pattern, PatternPlan
-from ddlopt.models.scheduling.prices.row_kernels import rests
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _STEPS = 40

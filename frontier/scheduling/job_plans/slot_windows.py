@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.horizon import window
 from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.scheduling.horizon import window
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model

@@ -86,7 +86,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.models.scheduling.prices.kept_kernels",
-        "ddlopt.models.scheduling.prices.row_kernels",
+        "ddlopt.frontier.scheduling.row_kernels",
     )
 
     @property

@@ -10,6 +10,8 @@ import pytest
 from partition_cases import add_backward, node, slots_of
 from volume import for_each, seeds, some
 
+from ddlopt.frontier.deployment.plan.brute_force import BruteForce
+from ddlopt.frontier.deployment.plan.choices import Choices
 from ddlopt.instances.generators.deployment.random import random_plan
 from ddlopt.models.contracts import Instance
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
@@ -17,8 +19,6 @@ from ddlopt.models.deployment.partition.instance import Partition, PartitionInst
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.catalogue import default_method, method
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.plan.brute_force import BruteForce
-from ddlopt.solvers.deployment.plan.choices import Choices
 
 NODES = 8
 MOST_PARTITIONS = 60_000

@@ -13,11 +13,11 @@ from scipy.sparse import csc_array
 from ddlopt.frontier.deployment.plan.prices.kernels import Buckets, Figures, eliminate, weigh
 from ddlopt.frontier.deployment.plan.prices.quantities import Quantities, quantities
 from ddlopt.frontier.deployment.plan.prices.rows import Counted, OfPlan, Row, counted, summed, weights_of
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.silent_highs import SilentHighs
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 

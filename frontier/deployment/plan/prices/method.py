@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ddlopt.frontier.deployment.plan.choices import Choice, Choices
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.frontier.deployment.plan.prices.parts import Parts
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Deployment
@@ -16,9 +18,7 @@ from ddlopt.models.errors import NoSolutionError, SolutionError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import MOST_SETS, lists_all_sets
-from ddlopt.solvers.deployment.plan.choices import Choice, Choices
 from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices, Bools
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.deployment.plan.search import forward_order
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 _TURNS = 5

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.deployment.plan.choices import Choice, Choices
 from ddlopt.frontier.deployment.plan.prices.samples import Samples, drawn, held, least_there, own_s, passed_on
 from ddlopt.frontier.deployment.plan.prices.waits import ServerWay, common_s, ends_s, server_way, stops
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
 from ddlopt.models.deployment.plan.instance import DeploymentInstance, Tensor
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
 from ddlopt.solvers.deployment.plan.actions import Action
-from ddlopt.solvers.deployment.plan.choices import Choice, Choices
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints, Seats, pairs_of, ways
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 Bools = npt.NDArray[np.bool_]

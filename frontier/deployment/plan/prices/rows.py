@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.frontier.deployment.plan.prices.kernels import Weights, follow
 from ddlopt.frontier.deployment.plan.prices.quantities import Quantities
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 
 NONE = -1
 """No resource, no operator."""

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.deployment.plan.seats import PRIVATE, Floats, Ints
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
-from ddlopt.solvers.deployment.plan.seats import PRIVATE, Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 
@@ -185,7 +185,7 @@ def passed_on(
 ) -> tuple[Floats, Floats]:
     """(ways, seats, seats) seconds a byte and seconds that come between seat and seat.
 
-    ``entries`` are those of :func:`~ddlopt.solvers.deployment.plan.seats.pairs_of`.
+    ``entries`` are those of :func:`~ddlopt.frontier.deployment.plan.seats.pairs_of`.
     """
     count, several, (whole, one) = len(known), sets.several, sets.within
     holds = [held(row, sets).T for row in known]

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.deployment.plan.seats import Floats
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica
-from ddlopt.solvers.deployment.plan.seats import Floats
 
 Bools = npt.NDArray[np.bool_]
 

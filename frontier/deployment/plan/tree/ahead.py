@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.frontier.deployment.plan.choices import Choice, Choices
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.frontier.deployment.plan.prices.kernels import Buckets
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.models.kernels import leaf
-from ddlopt.solvers.deployment.plan.choices import Choice, Choices
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 
 _TURNS = 60
 """Of the prices, before the search."""

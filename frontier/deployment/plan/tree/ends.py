@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.frontier.deployment.plan.tree.tables import Tables
 from ddlopt.models.kernels import leaf
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 

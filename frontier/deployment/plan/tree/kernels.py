@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.frontier.deployment.plan.tree.ahead import AHEAD, Ahead, look_ahead
 from ddlopt.frontier.deployment.plan.tree.ends import FLOW, Flow, ends, flow_for, transfer_of
 from ddlopt.frontier.deployment.plan.tree.tables import Tables
 from ddlopt.models.kernels import kernel, leaf
 from ddlopt.models.tolerances import FEASIBILITY_TOL
-from ddlopt.solvers.deployment.plan.seats import Floats, Ints
 
 DONE, FULL, PAUSED = range(3)
 """Why the search returns: all is searched, no room for more plans, or it has looked at as many as it was to."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ddlopt.frontier.deployment.plan.choices import Choices, Ints, number_of_choices
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.tree.ahead import Mixes, ahead_of, mixes_of
@@ -19,7 +20,6 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.choices import Choices, Ints, number_of_choices
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
@@ -66,7 +66,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
 
     The scope is all deployments where a group has few of them: any device for each operator that has but one, any
     operators duplicated. Otherwise ``model_parallel`` is by consecutive pieces, and nothing is duplicated
-    (:class:`~ddlopt.solvers.deployment.plan.choices.Choices`). Prices hold for every order of work, the other bounds
+    (:class:`~ddlopt.frontier.deployment.plan.choices.Choices`). Prices hold for every order of work, the other bounds
     for the simulator's, first come, first served.
 
     Parameters

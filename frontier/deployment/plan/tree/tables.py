@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.deployment.plan.choices import Choices
+from ddlopt.frontier.deployment.plan.seats import HERE, Floats, Ints, Seat, Seats, pairs_of, ways
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.least_times import whole_times
 from ddlopt.models.deployment.plan.shares import UNITS, time_at
-from ddlopt.solvers.deployment.plan.choices import Choices
-from ddlopt.solvers.deployment.plan.seats import HERE, Floats, Ints, Seat, Seats, pairs_of, ways
 from ddlopt.solvers.deployment.plan.simulator.tables import rows_of
 
 Bools = npt.NDArray[np.bool_]

@@ -7,6 +7,8 @@ import pytest
 from deployment_plans import queues, random_deployment, random_instance
 from volume import for_each, seeds
 
+from ddlopt.frontier.deployment.plan.brute_force import BruteForce
+from ddlopt.frontier.deployment.plan.choices import Choice
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.prices.parts import Parts
@@ -16,8 +18,6 @@ from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
 from ddlopt.models.deployment.plan.instance import CollectiveCost, DeviceGroup, Operator, Tensor
 from ddlopt.models.deployment.plan.solution import GroupPlan
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.deployment.plan.brute_force import BruteForce
-from ddlopt.solvers.deployment.plan.choices import Choice
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 

@@ -7,6 +7,8 @@ import pytest
 from deployment_plans import queues, random_instance
 from volume import for_each, seeds, slow
 
+from ddlopt.frontier.deployment.plan.brute_force import BruteForce
+from ddlopt.frontier.deployment.plan.choices import Choices, fewest, number_of_choices
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.frontier.deployment.plan.tree import method as tree_method
 from ddlopt.frontier.deployment.plan.tree.ahead import ahead_of, look_ahead, mixes_of
@@ -16,8 +18,6 @@ from ddlopt.frontier.deployment.plan.tree.tables import tables
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan, evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.actions import actions
-from ddlopt.solvers.deployment.plan.brute_force import BruteForce
-from ddlopt.solvers.deployment.plan.choices import Choices, fewest, number_of_choices
 from ddlopt.solvers.deployment.plan.methods import best
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 

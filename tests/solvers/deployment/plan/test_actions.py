@@ -5,12 +5,12 @@ import pytest
 from deployment_plans import random_instance
 from volume import for_each
 
+from ddlopt.frontier.deployment.plan.choices import fewest, number_of_choices
 from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.models.deployment import DeploymentInstance, evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan import actions as plan_actions
 from ddlopt.solvers.deployment.plan.actions import Action, actions, as_deployment, device_sets, spread
-from ddlopt.solvers.deployment.plan.choices import fewest, number_of_choices
 from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.heuristic import Clock
 

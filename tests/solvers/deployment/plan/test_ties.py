@@ -9,10 +9,10 @@ from deployment_reference import Slow
 from volume import for_each, seeds
 
 import ddlopt
+from ddlopt.frontier.deployment.plan.choices import Choices
 from ddlopt.models.deployment import DeploymentInstance, DeviceGroup
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
-from ddlopt.solvers.deployment.plan.choices import Choices
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.deployment.plan.simulator.work import NONE
 

@@ -10,6 +10,8 @@ import pytest
 from volume import for_each, seeds, slow
 
 import ddlopt
+from ddlopt.frontier.topology.collective.shifted import Shifted
+from ddlopt.frontier.topology.collective.shifts import shifts
 from ddlopt.instances import generators
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.arborescence import least_arborescence
@@ -20,8 +22,6 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.forest import Forest
 from ddlopt.solvers.topology.collective.rings import Rings
 from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
-from ddlopt.solvers.topology.collective.shifted import Shifted
-from ddlopt.solvers.topology.collective.shifts import shifts
 from ddlopt.solvers.topology.collective.spanning import least_spanning
 
 LIMITS = Limits(time_s=60.0, gap=0.0)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, random_instance
 
+from ddlopt.frontier.scheduling.horizon import window
 from ddlopt.models.scheduling import Run, Schedule, evaluate
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.scheduling.horizon import window
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model

@@ -5,12 +5,12 @@ import pytest
 from deployment_plans import random_instance
 from volume import for_each
 
+from ddlopt.frontier.deployment.plan.brute_force import BruteForce
+from ddlopt.frontier.deployment.plan.choices import RULE
 from ddlopt.models.deployment import evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.actions import actions, as_deployment
-from ddlopt.solvers.deployment.plan.brute_force import BruteForce
 from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
-from ddlopt.solvers.deployment.plan.choices import RULE
 from ddlopt.solvers.deployment.plan.methods import best
 
 

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.deployment.plan.choices import Choices, Ints, fewest
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.choices import Choices, Ints, fewest
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -26,7 +26,7 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
     All deployments, with any device for each operator that has but one and any operators duplicated, where they are at
     most ``most``: then its time is a bound for the instance. Otherwise all rows of actions
     (:mod:`~ddlopt.solvers.deployment.plan.actions`), which split no group over devices in any other way than the rule
-    has it, and duplicate nothing: that is its scope then (:class:`~ddlopt.solvers.deployment.plan.choices.Choices`).
+    has it, and duplicate nothing: that is its scope then (:class:`~ddlopt.frontier.deployment.plan.choices.Choices`).
 
     Parameters
     ----------

@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.deployment.plan.choices import Choices
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
 from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
 from ddlopt.solvers.deployment.plan.actions import spread
-from ddlopt.solvers.deployment.plan.choices import Choices
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

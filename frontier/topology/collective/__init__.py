@@ -1,0 +1,1 @@
+"""Collectives: trees of a few roots, shifted to all others that look the same."""
