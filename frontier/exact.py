@@ -14,6 +14,7 @@ _KERNELS = {
 }
 _HOMES = {
     "topology": "topology",
+    "topology/collective": "topology.collective",
     "scheduling": "scheduling",
     "compression/timeline": "compression.timeline",
     "compression/levels": "compression.timeline",

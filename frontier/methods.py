@@ -27,6 +27,11 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
+        "topology/collective",
+        ("shifted", "exact", "trees of a few roots with the best shares, shifted to all others that look the same", "shifted:Shifted"),
+        storey="frontier",
+    ),
+    *entries(
         "codesign",
         ("joint", "exact", "strategies by a certified bound on every topology, then topologies for the best of them, until both meet", "joint.joint:Joint"),
         storey="frontier",
@@ -45,6 +50,7 @@ ENTRIES = (
     ),
     *entries(
         "deployment/plan",
+        ("brute-force", "exact", "all plans of a small instance one by one, by the fast simulator", "brute_force:BruteForce"),
         ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
         ("plan-prices", "exact", "a bound by prices of resources and paths for every deployment, and plans from them", "prices.method:PlanPrices"),
         storey="frontier",

@@ -32,7 +32,6 @@ def _disjunctive(solver: str) -> Method:
 
 ENTRIES = entries(
     ROOM,
-    ("brute-force", "exact", "all plans of a small instance one by one, by the fast simulator", "brute_force:BruteForce"),
     ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", _certified),
     ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
     ("tag", "heuristic", "TAG's tree search over plans of operator groups, with a uniform, bounding or learned prior", "tag:Tag"),
