@@ -8,7 +8,7 @@ CONSTRAINTS ?= constraints.txt
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs bench records submissions bench-all clean
+.PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs paper bench records submissions bench-all clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ wheel: $(VENV)/installed-dev dist/built ## sdist and wheel, compared with the tr
 
 docs: $(VENV)/installed-docs ## the documentation as a web site in build/docs, every link in it checked
 	@$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs && echo build/docs/index.html
+
+paper: $(VENV)/installed-paper ## the page to cite as a PDF, build/paper.pdf
+	@$(BIN)/python docs/paper_pdf.py build/paper.pdf
 
 bench: $(VENV)/installed-test ## how fast the suite itself is: start, a report of 100 000 results, the default suite (an hour or two)
 	@mkdir -p bench

@@ -104,6 +104,29 @@ def problem_table(*patterns: str) -> str:
     return tables_of_gaps.markdown(list(rows[0]), rows, texts=["problem", "decides", "largest"]).rstrip()
 
 
+def loss_table(*methods: str) -> str:
+    """How far from the best known methods are, ``FAMILY/METHOD`` each, over all instances that they were run on."""
+    rows = []
+    for asked in methods:
+        family, _, method = asked.partition("/")
+        lost = {name: loss(method, name) for name in names(f"{family}/*") if _has_run(name, method) and best(name)}
+        if not lost:
+            raise FigureError(f"no run of {asked} is kept; see benchmarks suite/gaps")
+        worst = max(lost, key=lost.__getitem__)
+        rows.append(
+            {
+                "family": family,
+                "method": f"`{method}`",
+                "instances": str(len(lost)),
+                "best known reached": str(sum(each <= PROVEN for each in lost.values())),
+                "median loss": f"{statistics.median(lost.values()):.1%}",
+                "largest loss": f"{lost[worst]:.1%}",
+                "on": worst.partition("/")[2],
+            }
+        )
+    return tables_of_gaps.markdown(list(rows[0]), rows, texts=["family", "method", "on"]).rstrip()
+
+
 def open_reasons() -> dict[str, str]:
     """Why an instance is open, by name."""
     data = tomllib.loads(OPEN.read_text(encoding="utf-8"))

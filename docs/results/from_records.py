@@ -5,7 +5,7 @@ Three marks, which a reader of the page does not see:
 * ``<!-- from records: gaps FAMILY -->`` … ``<!-- end -->``: what stands between is written anew, the family's tables
   and how their runs were made; after ``gaps FAMILY METHOD,… INSTANCE …`` a table of these alone; after
   ``open PATTERN …`` the instances that are not proven, after ``once-open PATTERN …`` those that once were, after
-  ``problems PATTERN …`` a line for each problem;
+  ``problems PATTERN …`` a line for each problem, after ``losses FAMILY/METHOD …`` one for each of these methods;
 * ``27.08 ms<!-- = best('codesign/ncf-n128-d4') -->``: the figure in front is the value of the expression, in the unit
   and with the decimals that it has there;
 * ``<!-- holds: max(losses('joint', 'codesign/*')) < 0.4 -->``: what the sentence in front says in words is true.
@@ -25,13 +25,13 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path[:0] = [str(FOLDER), str(ROOT)]
 
-from figures import FIGURES, FigureError, once_open, open_instances, problem_table  # noqa: E402
+from figures import FIGURES, FigureError, loss_table, once_open, open_instances, problem_table  # noqa: E402
 
 from benchmarks.suite import gaps  # noqa: E402
 from ddlopt.solvers.names import listed  # noqa: E402
 
 BLOCK = re.compile(
-    r"(<!-- from records: (gaps|open|once-open|problems) (\S+)([^\n]*) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- from records: (gaps|open|once-open|problems|losses) (\S+)([^\n]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 FIGURE = re.compile(
     r"(?P<figure>[-−]?\d+(?:\.\d+)?)(?P<unit> ?(?:%|ms|µs|s)|)(?P<mark><!-- = (?P<expression>[\s\S]+?) -->)"
@@ -75,7 +75,7 @@ def written(text: str) -> str:
 
     def block(found: re.Match[str]) -> str:
         family, words = found[3], found[4].split()
-        tables = {"open": open_instances, "once-open": once_open, "problems": problem_table}
+        tables = {"open": open_instances, "once-open": once_open, "problems": problem_table, "losses": loss_table}
         if found[2] in tables:
             body = tables[found[2]](family, *words)
         else:

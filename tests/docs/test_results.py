@@ -1,6 +1,7 @@
 """Pages say of results what the library's records and the kept runs say."""
 
 import re
+import statistics
 import subprocess
 import sys
 
@@ -91,6 +92,28 @@ def test_a_table_of_problems_has_those_of_the_pattern():
     assert [row[0] for row in rows] == ["| topology", "| gossip/weights"]
     small = figures.names("topology/tiny-n4-*")
     assert rows[0][2:] == [str(len(small)), str(figures.proven(*small)), "4 servers |"]
+
+
+def test_a_table_of_losses_is_that_of_the_runs():
+    (line,) = figures.loss_table("scheduling/gadget").splitlines()[2:]
+    lost = {name: figures.loss("gadget", name) for name in figures.names("scheduling/*") if ran("gadget", name)}
+    worst = max(lost, key=lost.get)
+    assert line.split(" | ")[2:] == [
+        str(len(lost)),
+        str(sum(each <= 1e-4 for each in lost.values())),
+        f"{statistics.median(lost.values()):.1%}",
+        f"{lost[worst]:.1%}",
+        f"{worst.partition('/')[2]} |",
+    ]
+    with pytest.raises(figures.FigureError, match="no run of topology/gadget is kept"):
+        figures.loss_table("topology/gadget")
+
+
+def ran(method, name):
+    try:
+        return figures.run(name, method) is not None
+    except figures.FigureError:
+        return False
 
 
 def test_what_holds_is_not():
