@@ -38,6 +38,7 @@ from ddlopt.solvers.scheduling.slot.worth import FAIREST
 Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
 
+_PRICES, _ROWS = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.row_kernels"
 # Part of the best prices that those asked for keep; not tuned.
 _SMOOTHING = 0.8
 # Sweeps end when they gain nothing, far earlier.
@@ -91,14 +92,13 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     most_patterns: int = 5000
 
     kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.models.scheduling.prices.knapsack_kernels",
-        "ddlopt.models.scheduling.prices.lagrangian_kernels",
+        f"{_PRICES}.knapsack_kernels",
+        f"{_PRICES}.lagrangian_kernels",
     )
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, the knapsack of several capacities."""
-        more = ("row_kernels", "offer_kernels") if instance.typed else ()
-        return (*self.kernels, *(f"ddlopt.models.scheduling.prices.{name}" for name in more))
+        return (*self.kernels, f"{_PRICES}.offer_kernels", _ROWS) if instance.typed else self.kernels
 
     @property
     def name(self) -> str:

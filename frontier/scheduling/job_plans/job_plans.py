@@ -29,6 +29,7 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
+_PRICES, _ROWS = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.row_kernels"
 # Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
 _COARSE, _FINE = 5e-7, 1e-8
@@ -107,7 +108,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     stalls: int = 100
     wanted: float | None = None
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = (f"{_PRICES}.knapsack_kernels",)
 
     @property
     def name(self) -> str:
@@ -117,10 +118,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, or where plans are kept, those of such plans."""
         if instance.typed:
-            return tuple(f"ddlopt.models.scheduling.prices.{name}" for name in ("offer_kernels", "row_kernels"))
+            return (f"{_PRICES}.offer_kernels", _ROWS)
         keeps = instance.changes_cost or instance.runs_are_long
-        more = ("kept_kernels", "row_kernels") if keeps else ()
-        return (*self.kernels, *(f"ddlopt.models.scheduling.prices.{name}" for name in more))
+        return (*self.kernels, f"{_PRICES}.kept_kernels", _ROWS) if keeps else self.kernels
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
