@@ -18,7 +18,8 @@ from ddlopt.models.errors import DdloptError, InstanceError, UnknownNameError
 from ddlopt.models.reading import UnreadableError, read_text
 
 # Definitions.
-_TERA, _GIGA = 1e12, 1e9
+_TERA, _GIGA, _BITS = 1e12, 1e9, 8
+_SPINE = "network.spine_gigabit_per_s"
 _NEAR_ENOUGH = 0.6
 """Likeness of a misspelt key and the one that is meant."""
 
@@ -131,7 +132,8 @@ class Cluster(Part):
     compression : dict of str to Coding
         By compressor; those that are not measured have published times.
     confirm : tuple of str
-        Figures that are meant as they are, although they look like bits for bytes, e.g. ``network.gigabit_per_s``.
+        Figures that are meant as they are, although they look like bits for bytes, e.g. ``network.gigabit_per_s``, or
+        are less inside than outside.
     """
 
     title: ClassVar[str] = "cluster"
@@ -160,20 +162,48 @@ class Cluster(Part):
         return self
 
     @model_validator(mode="after")
-    def _units_are_sensible(self) -> "Cluster":
-        for place, value, scale in self._bandwidths():
-            doubt = scale.doubt(value)
-            if doubt and place not in self.confirm:
+    def _bandwidths_are_sensible(self) -> "Cluster":
+        network, places = self.network, [place for place, _, _ in self._bandwidths()]
+        if network is not None and network.spine_gigabit_per_s is not None:
+            places.append(_SPINE)
+            if network.unit_servers is None:
+                raise ValueError(f"{_SPINE} is of servers of other units; network.unit_servers is missing")
+        for place, doubt in self._doubts():
+            if place not in self.confirm:
                 raise ValueError(f'{place}: {doubt}; if it is meant so, add confirm = ["{place}"] on top')
-        places = [place for place, _, _ in self._bandwidths()]
         for place in self.confirm:
             if place not in places:
                 raise ValueError(f"confirm: there is no bandwidth '{place}'; there are: {', '.join(places)}")
         return self
 
     def doubtful(self) -> tuple[str, ...]:
-        """Bandwidths that look like bits for bytes, or the other way round; whoever measured them may confirm them."""
-        return tuple(place for place, value, scale in self._bandwidths() if scale.doubt(value))
+        """Bandwidths that look like bits for bytes, or are less inside than outside, which measurements may confirm."""
+        return tuple(dict.fromkeys(place for place, _ in self._doubts()))
+
+    def _doubts(self) -> Iterator[tuple[str, str]]:
+        """Places of odd bandwidths, and what is odd."""
+        for place, value, scale in self._bandwidths():
+            doubt = scale.doubt(value)
+            if doubt:
+                yield place, doubt
+        yield from self.slower_inside()
+
+    def slower_inside(self) -> Iterator[tuple[str, str]]:
+        """Places of bandwidths that are less than those around them, and what is odd."""
+        if self.network is None:
+            return
+        network = self.network.gigabit_per_s
+        for place, servers in enumerate(self.servers):
+            inside, outside = servers.intra_gigabytes_per_s, network / _BITS / servers.accelerators
+            if inside is not None and inside < outside and servers.accelerators > 1:
+                yield (
+                    f"servers[{place}].intra_gigabytes_per_s",
+                    f"an accelerator has {inside:g} GB/s inside its server and {outside:g} outside, its part of "
+                    "network.gigabit_per_s",
+                )
+        spine = self.network.spine_gigabit_per_s
+        if spine is not None and spine > network:
+            yield _SPINE, f"a server has {network:g} Gb/s inside its unit (network.gigabit_per_s) and {spine:g} outside"
 
     def _bandwidths(self) -> Iterator[tuple[str, float, Any]]:
         if self.network is not None:

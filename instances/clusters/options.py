@@ -22,7 +22,7 @@ _LINKS = ("degree", "gigabit_per_s", "optics", "link_bandwidth_bytes_per_s")
 _NETWORK = ("network_gigabit_per_s", "bandwidth_bytes_per_s", "latency_us", "unit_servers", "spine_gigabit_per_s")
 _SERVERS = ("servers", "nodes", "gpus_per_server", "gpus_per_node", "gpus", "workers")
 _ACCELERATORS = ("accelerator", "memory_gigabytes", "intra", "intra_gigabytes_per_s")
-_TAKEN = (*_SERVERS, *_ACCELERATORS, *_LINKS, *_NETWORK, "devices_of", "coding_us")
+_TAKEN = (*_SERVERS, *_ACCELERATORS, *_LINKS, *_NETWORK, "devices_of", "coding_us", "slower_inside")
 """Options that a cluster gives, wherever they are."""
 _TOPOLOGY = ("servers", "degree", "optics", "link_bandwidth_bytes_per_s")
 """Of kinds of topologies, which take fields of the instance."""
@@ -85,6 +85,8 @@ def _value(cluster: Cluster, name: str, what: str) -> Any:
         return _devices(cluster, what)
     if name == "coding_us":
         return {key: (each.encode_us, each.decode_us) for key, each in cluster.compression.items()} or None
+    if name == "slower_inside":
+        return any(cluster.slower_inside()) or None  # what is odd has been confirmed there
     if name in _LINKS:
         return _of_optics(cluster, name, what)
     if name in _NETWORK:

@@ -119,7 +119,7 @@ def _inside_s(instance: StepInstance, plan: StepPlan, level: int) -> float:
     tiers = [tier.model_dump() for tier in instance.tiers]
     for tier in tiers[level + 1 :]:
         tier |= {"bandwidth_bytes_per_s": _NO_TIME_BYTES_PER_S, "latency_s": 0.0}
-    found = evaluate_step(instance.changed(tiers=tiers), plan).objective
+    found = evaluate_step(instance.changed(tiers=tiers, slower_inside=True), plan).objective
     assert found is not None
     return float(found)
 

@@ -78,6 +78,7 @@ def drawn(seed):
             "devices": devices,
             "memory_bytes": draw.choice([20, 40, 60, 100, 300]),
             "tiers": tiers,
+            "slower_inside": True,
             "global_batch": draw.choice([2, 4, 6, 8]),
             "handed_bytes": draw.choice([0, 1]),
             "weight_bytes": 1,

@@ -6,6 +6,7 @@ import numpy as np
 
 from ddlopt.instances.options import at_least, positive
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
+from ddlopt.instances.workloads.accelerators import Accelerator
 from ddlopt.models.deployment.step.instance import StepInstance
 
 _HEAD = 64
@@ -24,9 +25,11 @@ def training(
     global_batch: int = 64,
     servers: int = 2,
     gpus_per_server: int = 4,
-    accelerator: str = "h100",
+    accelerator: str | Accelerator = "h100",
     memory_gigabytes: float = 4.0,
+    intra_gigabytes_per_s: float | None = None,
     network_gigabit_per_s: float = 400.0,
+    slower_inside: bool = False,
 ) -> StepInstance:
     """A decoder with gated feed-forward layers, whose width is drawn around three and a half times the hidden size.
 
@@ -46,12 +49,16 @@ def training(
         How many.
     gpus_per_server : int
         Accelerators of a server.
-    accelerator : str
+    accelerator : str or Accelerator
         Whose figures are taken, such as h100.
     memory_gigabytes : float
         Of an accelerator.
+    intra_gigabytes_per_s : float, optional
+        Likewise, inside a server; by default that of its data sheet.
     network_gigabit_per_s : float
         Of a server.
+    slower_inside : bool
+        That servers are slower inside than outside is meant so.
     """
     at_least("layers", layers, 1)
     at_least("heads", heads, 1)
@@ -77,7 +84,9 @@ def training(
         gpus_per_server=gpus_per_server,
         accelerator=accelerator,
         memory_gigabytes=memory_gigabytes,
+        intra_gigabytes_per_s=intra_gigabytes_per_s,
         network_gigabit_per_s=network_gigabit_per_s,
+        slower_inside=slower_inside,
     )
     assert isinstance(made, StepInstance)
     kind = "experts" if experts else "dense"

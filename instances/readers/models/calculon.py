@@ -39,6 +39,7 @@ def read_calculon(
     sequence_parallel: list[bool] | None = None,
     gathered: Literal["shown", "kept"] = "kept",
     interleaving: int = 64,
+    slower_inside: bool = False,
     name: str | None = None,
 ) -> StepInstance:
     """A model on a system, without overlap and offloading.
@@ -59,6 +60,8 @@ def read_calculon(
         Whether inputs of products are gathered again (``seq_par_ag_redo``), or kept whole.
     interleaving : int
         The most chunks of a device.
+    slower_inside : bool
+        That a network is slower than the one around it is meant so.
     name : str, optional
 
     Raises
@@ -111,6 +114,7 @@ def read_calculon(
         "overlap": 0.0,
         "sharding": (0, 1),
         "interleaving": interleaving,
+        "slower_inside": slower_inside,
     }
     return StepInstance.from_data(data, str(path))
 

@@ -27,6 +27,8 @@ def exact_step_bound(instance: StepInstance) -> Fraction:
     parts = (instance.embedding, *instance.blocks, instance.head)
     tables = [_fastest(part) for part in parts]
     common = set.intersection(*(set(table) for table in tables))
+    if not common:
+        raise InfeasibleError(f"'{instance.name}': no degrees and micro-batch are those of all blocks")
     works = []
     for key in common:
         tensor, context, samples, _ = key
@@ -36,10 +38,12 @@ def exact_step_bound(instance: StepInstance) -> Fraction:
         time = sum(times, Fraction(0))
         works.append(time * tensor * context * instance.global_batch / (samples * instance.devices))
     if not works:
-        raise InfeasibleError(
-            f"'{instance.name}': no degrees and micro-batch are those of all blocks, on {instance.devices} devices "
-            f"and for {instance.global_batch} samples"
-        )
+        whole = [key for key in common if instance.global_batch % key[2] == 0]
+        told = f"no micro-batch that all blocks have divides {instance.global_batch} samples"
+        if whole:
+            least = min(tensor * context for tensor, context, _, _ in whole)
+            told = f"the least degrees that all blocks have need {least} devices, and there are {instance.devices}"
+        raise InfeasibleError(f"'{instance.name}': {told}")
     return min(works)
 
 

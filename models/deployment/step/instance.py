@@ -1,11 +1,11 @@
 """Uniform plans for training large models: degrees, micro-batches, interleaving, sharded state, recomputed blocks."""
 
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Part, without
 from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
 from ddlopt.models.sizes import require_memory
 
@@ -185,6 +185,8 @@ class StepInstance(DeploymentProblem):
         For every block, in order, which of ``blocks`` it is.
     tied : bool
         Whether the head has the weights of the embedding, so that one stage for both holds them once.
+    slower_inside : bool
+        That a tier is slower than the one around it is meant so.
 
     References
     ----------
@@ -214,21 +216,12 @@ class StepInstance(DeploymentProblem):
     orders: tuple[tuple[Dimension, ...], ...] = Field(default=ORDERS, min_length=1)
     places: tuple[int, ...] = ()
     tied: bool = False
+    slower_inside: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         require_memory(f"{self.size} blocks", 1000.0 * self.size)
-        for place, (tier, above) in enumerate(zip(self.tiers, self.tiers[1:], strict=False)):
-            if above.size <= tier.size or above.size % tier.size:
-                raise ValueError(
-                    f"tiers[{place + 1}] ('{above.name}') has units of {above.size} devices, no multiple of the "
-                    f"{tier.size} of '{tier.name}'"
-                )
-        if self.tiers[-1].size < self.devices:
-            raise ValueError(
-                f"tiers[{len(self.tiers) - 1}] ('{self.tiers[-1].name}') holds {self.tiers[-1].size} of {self.devices} "
-                "devices; a tier that connects them all is missing"
-            )
+        self._check_tiers()
         if sorted(set(self.sharding)) != list(self.sharding) or not set(self.sharding) <= {0, 1, 2, 3}:
             raise ValueError(f"sharding is {list(self.sharding)}; list levels 0 to 3, each once, ascending")
         counts = [self.places.count(place) for place in range(len(self.blocks))]
@@ -237,9 +230,40 @@ class StepInstance(DeploymentProblem):
         for order in self.orders:
             if sorted(order) != sorted(DIMENSIONS):
                 raise ValueError(f"orders has {list(order)}; an order has {', '.join(DIMENSIONS)}, each once")
-        for block in (self.embedding, *self.blocks, self.head):
+        parts = (self.embedding, *self.blocks, self.head)
+        for block in parts:
             _check_block(block)
+            samples = sorted({way.micro_batch for way in block.ways})
+            if all(self.global_batch % each for each in samples):
+                raise ValueError(
+                    f"block '{block.name}' has micro-batches of {', '.join(map(str, samples))} samples, and none of "
+                    f"these divides global_batch {self.global_batch}"
+                )
         return self
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "slower_inside")
+
+    def _check_tiers(self) -> None:
+        for place, (tier, above) in enumerate(zip(self.tiers, self.tiers[1:], strict=False)):
+            if above.size <= tier.size or above.size % tier.size:
+                raise ValueError(
+                    f"tiers[{place + 1}] ('{above.name}') has units of {above.size} devices, no multiple of the "
+                    f"{tier.size} of '{tier.name}'"
+                )
+            slower = tier.size > 1 and tier.bandwidth_bytes_per_s < above.bandwidth_bytes_per_s
+            if slower and not self.slower_inside:
+                raise ValueError(
+                    f"tiers[{place}] ('{tier.name}') is slower than what is around it: a device has "
+                    f"{tier.bandwidth_bytes_per_s:g} bytes/s there and {above.bandwidth_bytes_per_s:g} in "
+                    f"tiers[{place + 1}] ('{above.name}'); if it is meant so, set slower_inside to true"
+                )
+        if self.tiers[-1].size < self.devices:
+            raise ValueError(
+                f"tiers[{len(self.tiers) - 1}] ('{self.tiers[-1].name}') holds {self.tiers[-1].size} of {self.devices} "
+                "devices; a tier that connects them all is missing"
+            )
 
     @property
     def size(self) -> int:

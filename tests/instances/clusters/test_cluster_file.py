@@ -122,6 +122,18 @@ BAD = {
     ),
     "megabits": ("gigabit_per_s = 200", "gigabit_per_s = 25000", "25000 Gb/s are beyond anything sensible"),
     "bits within": ("intra_gigabytes_per_s = 450", "intra_gigabytes_per_s = 3600", "3600 Gb/s are 450 GB/s"),
+    "slower inside": (
+        "intra_gigabytes_per_s = 450",
+        "intra_gigabytes_per_s = 10",
+        r"an accelerator has 10 GB/s inside its server and 12.5 outside, .* add confirm = "
+        r"\[\"servers\[0\].intra_gigabytes_per_s\"\]",
+    ),
+    "slower on rails": (
+        "latency_us = 5",
+        "unit_servers = 2\nspine_gigabit_per_s = 400",
+        r"a server has 200 Gb/s inside its unit .* and 400 outside; .* confirm = \[\"network.spine_gigabit_per_s\"\]",
+    ),
+    "a tier missing": ("latency_us = 5", "spine_gigabit_per_s = 100", "network.unit_servers is missing"),
     "bits of memory": ("gigabytes_per_s = 2000", "gigabytes_per_s = 4e4", r"40000 Gb/s are 5000 GB/s"),
     "stranger": ('accelerator = "h"', 'accelerator = "x"', r"is 'x'; use one of v100, .*\[accelerator.x\]"),
     "compressor": ("[compression.dgc]", "[compression.zip]", "compression.zip: use one of none, fp16"),

@@ -6,6 +6,7 @@ import pytest
 from refusals import one_line
 
 import ddlopt
+from ddlopt.instances import generate
 from ddlopt.instances.readers import convert
 from ddlopt.instances.readers.models.transformer_config import read_sizes
 from ddlopt.instances.workloads.networks.rates import Rates, Work
@@ -153,6 +154,26 @@ BAD = {
     "no heads to share": (SMALL, {"tensor": [3]}, OptionError, "tensor degree 3 does not divide 4 heads"),
     "a part of a micro-batch": (SMALL, {"micro_batch": 3}, OptionError, "does not divide global_batch 8"),
     "slower inside": (SMALL, {"intra_gigabytes_per_s": 20}, OptionError, "if it is meant so, set slower_inside=true"),
+    "slower on rails": (
+        SMALL,
+        {"servers": 8, "unit_servers": 2, "spine_gigabit_per_s": 6400},
+        OptionError,
+        "a device has 100 GB/s inside its unit of servers and 200 GB/s outside",
+    ),
+    "a spine of no units": (SMALL, {"spine_gigabit_per_s": 800}, OptionError, "unit_servers"),
+    "a spine of nothing": (
+        SMALL,
+        {"unit_servers": 2, "spine_gigabit_per_s": 0},
+        OptionError,
+        "spine_gigabit_per_s is 0",
+    ),
+    "no heads to share in a stage": (
+        SMALL,
+        {"objective": "throughput", "tensor": [3]},
+        OptionError,
+        "tensor degree 3 does not divide 4 heads within a server; these do: 1, 2, 4",
+    ),
+    "sharding of stages": (SMALL, {"objective": "throughput", "sharding": [1]}, OptionError, "have no sharding"),
     "no memory": (SMALL, {"memory_gigabytes": 0}, OptionError, "memory_gigabytes"),
     "no figure of memory": (SMALL, {"accelerator": "1080ti"}, OptionError, "intra_gigabytes_per_s of"),
     "0 layers": (SMALL | {"num_hidden_layers": 0}, {}, DdloptError, "num_hidden_layers"),
@@ -170,3 +191,24 @@ def test_bad_input_is_a_line(case, tmp_path):
         read(tmp_path, config, **options)
     if case == "slower inside":
         assert read(tmp_path, config, **options, slower_inside=True).tiers[0].bandwidth_bytes_per_s == 16e9
+    if case == "slower on rails":
+        assert read(tmp_path, config, **options, slower_inside=True).slower_inside
+
+
+def test_equal_data_sheets_are_not_asked_about(tmp_path):
+    found = read(tmp_path, SMALL, intra_gigabytes_per_s=100)
+    assert found.slower_inside  # four fifths of it are sustained inside, nine tenths outside
+
+
+def test_a_cluster_that_is_slower_inside_is_asked_once(tmp_path):
+    slow = '[[servers]]\ncount = 2\naccelerators = 4\naccelerator = "h100"\nintra_gigabytes_per_s = 20\n'
+    slow += "[network]\ngigabit_per_s = 3200\n"
+    path = tmp_path / "slow.toml"
+    path.write_text(f'name = "slow"\n{slow}', encoding="utf-8")
+    with one_line(InstanceError, "an accelerator has 20 GB/s inside its server and 100 outside"):
+        read(tmp_path, SMALL, cluster=path)
+    path.write_text(f'name = "slow"\nconfirm = ["servers[0].intra_gigabytes_per_s"]\n{slow}', encoding="utf-8")
+    found = convert(written(tmp_path, SMALL), "transformer-pipeline", cluster=path)
+    assert [tier.bandwidth_bytes_per_s for tier in found.tiers] == [16e9, 90e9]
+    made = generate("deployment", "step", cluster=path, layers=2, heads=4)
+    assert (made.slower_inside, made.devices) == (True, 8)

@@ -200,6 +200,11 @@ TIERS = DATA["tiers"]
 BAD = {
     "a tier missing": ({"tiers": TIERS[:1]}, "a tier that connects them all is missing"),
     "tiers not nested": ({"tiers": [TIERS[0], TIERS[1] | {"size": 9}]}, "no multiple of the 2 of 'server'"),
+    "slower inside": ({"tiers": [TIERS[0] | {"bandwidth_bytes_per_s": 0.5}, TIERS[1]]}, "set slower_inside to true"),
+    "a part of a micro-batch": (
+        {"head": {"name": "head", "ways": [way(1, KEPT, micro_batch=3)]}},
+        "none of these divides",
+    ),
     "no blocks": ({"blocks": []}, "blocks"),
     "0 blocks": ({"blocks": [DATA["blocks"][0] | {"count": 0}]}, "count"),
     "no memory": ({"memory_bytes": 0}, "memory_bytes"),
@@ -225,6 +230,18 @@ def test_the_bound_by_hand():
     assert step_bound(instance()) <= 16
     with one_line(InfeasibleError, "no degrees and micro-batch are those of all blocks"):
         step_bound(instance(head={"name": "head", "ways": [way(1, KEPT, tensor=3)]}))
+    three = {"name": "b", "ways": [way(1, KEPT, tensor=3)]}
+    with one_line(InfeasibleError, "the least degrees that all blocks have need 3 devices, and there are 2"):
+        step_bound(instance(embedding=three, blocks=[three], head=three, devices=2))
+
+
+def test_what_is_slower_inside_may_be_meant_so():
+    tiers = [TIERS[0] | {"bandwidth_bytes_per_s": 0.5}, TIERS[1]]
+    meant = instance(tiers=tiers, slower_inside=True)
+    assert StepInstance.from_json(meant.to_json()) == meant
+    # Nothing is sent inside a unit of one.
+    assert instance(tiers=[tiers[0] | {"size": 1}, TIERS[1]]).tiers[0].size == 1
+    assert "slower_inside" not in instance().to_json()
 
 
 @for_each("seed", seeds(12, 150))
