@@ -32,8 +32,8 @@ def export_plan(
         PyTorch's DistributedDataParallel (compression). ``routes``: rings, patches and a script of static routes
         (topology, codesign). ``msccl``: an algorithm of MSCCL as XML (collectives). ``slurm``, ``kueue``: a job for
         every run (scheduling). ``cluster-script``: the plans of
-        all jobs of a cluster (jobs with plans). ``megatron``, ``torchtitan``, ``deepspeed``: what the framework takes
-        (training steps).
+        all jobs of a cluster (jobs with plans). ``megatron``, ``torchtitan``, ``deepspeed``, ``galvatron``: what the
+        framework takes (training steps).
     out : str or Path, optional
         Write the text here.
     **options
@@ -73,7 +73,7 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
         In any of the formats.
     source_format : str, optional
         That of a schedule that others have made (:func:`ddlopt.instances.readers.schedules.read_schedule`), or of a
-        framework: ``megatron``, ``torchtitan`` or ``deepspeed``.
+        framework: ``megatron``, ``torchtitan``, ``deepspeed`` or ``galvatron``.
 
     Raises
     ------

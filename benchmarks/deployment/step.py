@@ -13,7 +13,9 @@ from statistics import mean
 import ddlopt
 from benchmarks.harness import Benchmark, Option, Skipped, data
 from ddlopt.instances.readers.models.calculon import read_calculon
+from ddlopt.instances.readers.models.galvatron import read_galvatron
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
+from ddlopt.instances.writers import read_plan
 from ddlopt.models.deployment import StepPlan
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.solvers.contracts import Limits
@@ -35,7 +37,7 @@ CARDS = {
 CALIBRATE = (298, 335, 260, 251, 242)
 """Rows that set what products reach (``instances/workloads/step_rates.py``)."""
 RULES = ("megatron-rule", "fully-sharded", "replicated-data", "alpa-stages", "galvatron-grid", "calculon-grid")
-MEBIBYTE, GIBIBYTE = 2**20, 2**30
+GIBIBYTE = 2**30
 
 
 def table5(asked):
@@ -191,20 +193,23 @@ def galvatron(asked):
     """Galvatron's plan for Llama-2-7B on eight devices of 36 GiB and the proven best, by our figures and its own."""
     folder = data("galvatron")
     config = json.loads(data("large_models/configs/llama-2-7b.json").read_text(encoding="utf-8"))["config"]
-    wanted = json.loads((folder / f"galvatron_config_{GALVATRON}.json").read_text(encoding="utf-8"))
     ours = read_transformer_pipeline(
         config, precision="bf16", servers=1, accelerator="a100-80", memory_gigabytes=36 * GIBIBYTE / 1e9,
-        global_batch=wanted["global_bsz"], sequence=2048,
+        global_batch=16, sequence=2048,
     )  # fmt: skip
-    plan = StepPlan(
-        instance=ours.name, data=8, micro_batch=wanted["global_bsz"] // (8 * wanted["chunks"]),
-        sharding=WHOLLY if set(wanted["dp_types_enc"].split(",")) == {"1"} else ZERO[wanted["default_dp_type"]],
-        recomputed=wanted["checkpoint"].split(",").count("1"),
+    profiled = read_galvatron(
+        folder / "computation_profiling_bf16_llama2-7b_all.json",
+        memory=folder / "memory_profiling_bf16_llama2-7b_all.json",
+        bandwidth=folder / "allreduce_bandwidth_1nodes_8gpus_per_node.json",
+        layers=[32], hidden=4096, memory_gib=36.0,
     )  # fmt: skip
-    for told, instance in (("ours", ours), ("its profile", profiled(ours, folder))):
+    for told, instance in (("ours", ours), ("its profile", profiled)):
+        theirs = read_plan(
+            instance, folder / "galvatron_config_llama2-7b_1nodes_8gpus_per_node_36GB_bf16.json", "galvatron"
+        )
         search = Search(instance, Space(), Clock(Limits(), None))
         search.run()
-        for name, each in (("Galvatron", plan), ("proven best", search.best)):
+        for name, each in (("Galvatron", theirs), ("proven best", search.best)):
             found = evaluate_step(instance, each)
             yield {
                 "times": told, "plan": name, **{degree: getattr(each, degree) for degree in SHOWN},
@@ -215,29 +220,7 @@ def galvatron(asked):
             }  # fmt: skip
 
 
-WHOLLY, ZERO = 3, {"ddp": 0, "zero2": 2}
-"""Levels of sharding: what Galvatron's ``dp_types_enc`` calls 1, and its default."""
-GALVATRON = "llama2-7b_1nodes_8gpus_per_node_36GB_bf16"
 SHOWN = ("tensor", "pipeline", "data", "micro_batch", "sharding", "recomputed")
-
-
-def profiled(instance, folder):
-    """The instance with times and activations of blocks, and a network, that are to ours as Galvatron measured them."""
-    measured = json.loads((folder / "computation_profiling_bf16_llama2-7b_all.json").read_text(encoding="utf-8"))
-    kept = json.loads((folder / "memory_profiling_bf16_llama2-7b_all.json").read_text(encoding="utf-8"))
-    kept = kept["layertype_0_sp"]["2048"]["tp_activation_per_bsz_dict"]["1"] * MEBIBYTE
-    network = json.loads((folder / "allreduce_bandwidth_1nodes_8gpus_per_node.json").read_text(encoding="utf-8"))
-    plain = next(way for way in instance.blocks[0].ways if way.key == (1, 1, 1, 2, False))
-    slower = measured["layertype_0_bsz2_seq2048"] * 2e-3 / plain.options[0].forward_s
-    fuller = kept * plain.micro_batch / plain.options[0].kept_bytes
-    parts = instance.model_dump()
-    for block in (parts["embedding"], *parts["blocks"], parts["head"]):
-        for option in (option for way in block["ways"] for option in way["options"]):
-            option["forward_s"] *= slower
-            option["backward_s"] *= slower
-            option["kept_bytes"] *= fuller
-    parts["tiers"][0]["bandwidth_bytes_per_s"] = network["allreduce_size_8_consec_1"] * 1e9
-    return instance.changed(**{name: parts[name] for name in ("embedding", "blocks", "head", "tiers")})
 
 
 def rules(asked):

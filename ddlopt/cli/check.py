@@ -27,7 +27,7 @@ def check(
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="SOLUTION is anybody's file for a framework: megatron, torchtitan or deepspeed.",
+            help="SOLUTION is anybody's file for a framework: megatron, torchtitan, deepspeed or galvatron.",
         ),
     ] = None,
     as_json: Json = False,

@@ -34,11 +34,13 @@ _READERS = {
     "onnx-topology": "models.onnx_jobs.read_onnx_topology",
     "profile": "models.profile.read_profile",
     "profile-topology": "models.profile.read_profile_topology",
+    "profile-pipeline": "models.profile_pipeline.read_profile_pipeline",
     "transformer": "models.transformer_config.read_compression",
     "transformer-codesign": "models.transformer_config.read_codesign",
     "transformer-deployment": "models.transformer_config.read_deployment",
     "transformer-pipeline": "models.transformer_pipeline.read_transformer_pipeline",
     "calculon": "models.calculon.read_calculon",
+    "galvatron": "models.galvatron.read_galvatron",
     "transformer-topology": "models.transformer_config.read_topology",
     "topology-zoo": "zoo.topology_zoo.read_topology_zoo",
     "topology-zoo-gossip": "zoo.zoo_gossip.read_zoo_gossip",
@@ -83,8 +85,8 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
         that needs links; ``onnx-codesign``: that, with a strategy for each layer left open; ``onnx-deployment``: its
         operators, which need devices. ``transformer``, ``transformer-topology`` and so on: the same from the
         ``config.json`` of a transformer; ``transformer-pipeline``: plans for training it.
-        ``calculon``: a model of Calculon, on one of its systems.
-        ``profile``, ``profile-topology``: a job as ``profile_job.py`` measured it.
+        ``calculon``: a model of Calculon, on one of its systems; ``galvatron``: a network that Galvatron profiled.
+        ``profile``, ``profile-topology``: a job as ``profile_job.py`` measured it; ``profile-pipeline``: its stages.
         ``topology-zoo``: a network of the Internet Topology Zoo (GML or GraphML), with training jobs on it.
         ``topology-zoo-gossip``: the same as a graph whose nodes gossip.
         ``kueue-objects``: nodes and pod sets of a Kubernetes cluster with Kueue, for gangs in racks and blocks.

@@ -17,8 +17,8 @@ modules without modules inside them, in the order in which they run, with ``forw
 the gradient at the layer's output is there until the one at the next layer's is); and ``gradients``, in the order in
 which they are there, with the name of the parameter, its ``layer`` (null where that does not run by itself, as when
 nn.MultiheadAttention or F.linear takes its weight), its ``shape`` and ``ready_s`` since the backward pass began.
-``rows`` of a layer are the vectors that a dense layer takes in. What gets no gradient is in ``unused``. On a GPU times
-are those of CUDA events, so that nothing waits; on a CPU those of a clock.
+``rows`` of a layer are the vectors that a dense layer takes in, ``output_bytes`` what a layer gives. What gets no
+gradient is in ``unused``. On a GPU times are those of CUDA events, so that nothing waits; on a CPU those of a clock.
 """
 
 import argparse
@@ -86,6 +86,7 @@ class Recorder:
         """Forget the last step."""
         self.forward: list[tuple[str, Any, Any]] = []
         self.errors: list[tuple[str, Any]] = []
+        self.outputs: dict[str, int] = defaultdict(int)
         self.ready: dict[str, Any] = {}
         self.began: dict[str, Any] = {}
 
@@ -106,6 +107,8 @@ class Recorder:
         def hook(_module: torch.nn.Module, _inputs: Any, output: Any) -> None:
             self.forward.append((name, self.began[name], self.moments.now()))
             tensor = first_tensor(output)
+            if tensor is not None:
+                self.outputs[name] += tensor.numel() * tensor.element_size()
             if tensor is not None and tensor.requires_grad:
                 tensor.register_hook(lambda _: self.errors.append((name, self.moments.now())))
 
@@ -223,6 +226,7 @@ def summary(
                 "kind": type(recorder.leaves[layer]).__name__,
                 "forward_s": median("forward", layer),
                 "backward_s": median("backward", layer),
+                "output_bytes": recorder.outputs[layer],
                 **({"rows": recorder.rows[layer]} if layer in recorder.rows else {}),
             }
             for layer in layers

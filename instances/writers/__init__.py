@@ -123,6 +123,13 @@ _WRITERS = {
         reads="training.deepspeed.read_deepspeed",
         bare=True,
     ),
+    "galvatron": Writer(
+        "training.galvatron.galvatron",
+        ("deployment/step",),
+        "a plan of Galvatron",
+        reads="training.galvatron.read_galvatron",
+        bare=True,
+    ),
     "topology": Writer(
         "training.traffic.topology",
         ("deployment/step",),

@@ -80,6 +80,9 @@ def test_the_script_measures_a_job(tmp_path, capsys):
     layers = [each["layer"] for each in data["gradients"]]
     assert layers == ["shared", "shared", "first", "first"]
     assert sum(layer["backward_s"] for layer in data["layers"]) <= data["backward_s"]
+    assert [layer["output_bytes"] for layer in data["layers"]] == [40 * 16 * 4, 2 * 40 * 16 * 4]
+    stages = convert(tmp_path / "profile.json", "profile-pipeline", global_batch=16)
+    assert [each.name for each in stages.layers] == ["first", "shared"]
     read = convert(tmp_path / "profile.json", "profile", nodes=2)
     assert sorted(each.shape for each in read.gradients) == [(16,), (16,), (16, 16), (16, 32)]
 
