@@ -42,9 +42,9 @@ def read_galvatron(
     *,
     memory: str | Path,
     bandwidth: str | Path,
-    layers: list[int],
-    hidden: int,
-    memory_gib: float,
+    layers: list[int] | None = None,
+    hidden: int | None = None,
+    memory_gib: float | None = None,
     global_batch: int = 16,
     devices: int | None = None,
     gpus_per_server: int | None = None,
@@ -68,11 +68,11 @@ def read_galvatron(
     memory, bandwidth : str or Path
         ``memory_profiling_….json`` and ``allreduce_bandwidth_….json``.
     layers : list of int
-        Blocks of each type; no profile says how many.
+        Blocks of each type; needed, as no profile says how many.
     hidden : int
-        Of the network; what blocks send each other is as wide.
+        Of the network, needed likewise; what blocks send each other is as wide.
     memory_gib : float
-        Of a device, in 2³⁰ bytes.
+        Of a device, in 2³⁰ bytes; needed.
     global_batch : int
         Samples of a step.
     devices : int, optional
@@ -100,15 +100,23 @@ def read_galvatron(
     OptionError
         If an option is out of range.
     """
-    for option, count in (("hidden", hidden), ("global_batch", global_batch), ("interleaving", interleaving)):
-        at_least(option, count, 1)
-    if not layers or min(layers) < 1:
-        raise OptionError(f"layers is {layers}; list how many blocks there are of each type, at least 1")
-    positive("memory_gib", memory_gib)
+    at_least("global_batch", global_batch, 1)
+    at_least("interleaving", interleaving, 1)
     told = precision or next((each for each in _STATE if each in Path(path).stem.split("_")), "bf16")
     if told not in _STATE:
         raise OptionError(f"precision is '{told}'; use one of: {', '.join(_STATE)}")
-    times = _Times.of(Path(path), len(layers), sequence)
+    times = _Times.of(Path(path), sequence)
+    for option, value in (("layers", layers), ("hidden", hidden), ("memory_gib", memory_gib)):
+        if value is None:
+            raise OptionError(f"no profile of Galvatron says what {option} is; set it")
+    assert layers is not None
+    assert hidden is not None
+    assert memory_gib is not None
+    at_least("hidden", hidden, 1)
+    positive("memory_gib", memory_gib)
+    if not layers or min(layers) < 1:
+        raise OptionError(f"layers is {layers}; list how many blocks there are of each type, at least 1")
+    times.require(Path(path), len(layers))
     held = _Held(Path(memory), times.sequence)
     rings = _rings(Path(bandwidth))
     largest = max(size for size, _ in rings)
@@ -152,7 +160,7 @@ class _Times:
     measured: Mapping[str, Mapping[int, float]]
 
     @classmethod
-    def of(cls, path: Path, types: int, sequence: int | None) -> "_Times":
+    def of(cls, path: Path, sequence: int | None) -> "_Times":
         found: dict[int, dict[str, dict[int, float]]] = {}
         for key, value in object_of(path, "computation_profiling_….json of Galvatron").items():
             match = _TIME.fullmatch(key)
@@ -166,10 +174,13 @@ class _Times:
         length = sequence or next(iter(found))
         if length not in found:
             raise OptionError(f"sequence is {length}, and {path} has {', '.join(map(str, sorted(found)))} tokens")
-        for kind in (*map(str, range(types)), "other"):
-            if kind not in found[length]:
-                raise InstanceError(f"{path}: layertype_{kind} was not measured for {length} tokens")
         return cls(length, found[length])
+
+    def require(self, path: Path, types: int) -> None:
+        """Raise :class:`InstanceError` if so many types of blocks, or the ends, were not measured."""
+        for kind in (*map(str, range(types)), "other"):
+            if kind not in self.measured:
+                raise InstanceError(f"{path}: layertype_{kind} was not measured for {self.sequence} tokens")
 
     def seconds(self, kind: str, samples: float) -> float:
         """Of a forward pass with so many samples, or a part of one."""

@@ -20,6 +20,8 @@ from ddlopt.models.errors import InstanceError, OptionError
 _GIGA = 1e9
 _STATE = 16
 """Bytes a parameter: weight, gradient and two moments of Adam in 32 bits."""
+_MICRO_BATCHES = 64
+"""Of a step, an assumption."""
 _TOLD = 2
 """The objective counts four times what is told of weights, and an all-reduce sends its bytes twice."""
 
@@ -28,7 +30,7 @@ _TOLD = 2
 def read_profile_pipeline(
     path: str | Path,
     *,
-    global_batch: int,
+    global_batch: int | None = None,
     servers: int = 2,
     gpus_per_server: int = 8,
     memory_gigabytes: float = 80.0,
@@ -47,7 +49,7 @@ def read_profile_pipeline(
     path : str or Path
         As ``profile_job.py`` writes it; the batch that it measured is a micro-batch.
     global_batch : int
-        Samples of a step, a multiple of those measured.
+        Samples of a step, a multiple of those measured; by default 64 times as many.
     servers, gpus_per_server : int
     memory_gigabytes : float
         Of an accelerator, in 10⁹ bytes.
@@ -65,13 +67,16 @@ def read_profile_pipeline(
     OptionError
         If an option is out of range.
     """
-    for option, count in (("servers", servers), ("gpus_per_server", gpus_per_server), ("global_batch", global_batch)):
-        at_least(option, count, 1)
+    at_least("servers", servers, 1)
+    at_least("gpus_per_server", gpus_per_server, 1)
     positive("memory_gigabytes", memory_gigabytes)
     positive("network_gigabit_per_s", network_gigabit_per_s)
     if depth is not None:
         at_least("depth", depth, 1)
     profile = profile_of(Path(path))
+    if global_batch is None:
+        global_batch = _MICRO_BATCHES * profile.samples
+    at_least("global_batch", global_batch, 1)
     if global_batch % profile.samples:
         raise OptionError(
             f"global_batch is {global_batch}, no multiple of the {profile.samples} samples that were measured, which "

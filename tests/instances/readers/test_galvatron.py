@@ -98,6 +98,7 @@ BAD = {
     "a tier missing": ({}, {"devices": 8}, OptionError, "has no allreduce_size_8_consec_1"),
     "slower inside": ({"rings": RINGS | {"allreduce_size_2_consec_1": 2}}, {}, InstanceError, "slower_inside to true"),
     "0 layers": ({}, {"layers": [0]}, OptionError, "list how many blocks there are of each type"),
+    "no layers said": ({}, {"layers": None}, OptionError, "no profile of Galvatron says what layers is; set it"),
     "a type that was not measured": ({}, {"layers": [1, 1]}, InstanceError, "layertype_1 was not measured"),
     "no memory of a device": ({}, {"memory_gib": 0.0}, OptionError, "memory_gib is 0"),
     "several lengths": ({"times": TIMES | LONGER}, {}, OptionError, "has samples of 16, 32 tokens; set sequence"),
