@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ddlopt import instances
 from ddlopt.analysis.index import gap_of
-from ddlopt.instances.library.records import UNKNOWN, Challenge, Record
+from ddlopt.instances.library.records import Challenge, Record
 from ddlopt.models.catalogue import FAMILY_NAMES, problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
@@ -98,14 +98,14 @@ def challenge_of(instance: Instance, methods: Iterable[str], seconds: float) -> 
 
 
 def is_settled(known: Record | None, instance: Instance) -> bool:
-    """Whether the best known solution is known to meet the best bound, and what found it."""
+    """Whether the best known solution is known to meet the best bound, and what found and what proved it."""
     gap = gap_of(known, instance)
-    return gap is not None and gap <= IMPROVEMENT_TOL and known is not None and not is_unknown(known)
+    return gap is not None and gap <= IMPROVEMENT_TOL and known is not None and not is_vague(known)
 
 
-def is_unknown(known: Record) -> bool:
-    """Whether nobody noted what found the best known solution."""
-    return known.found is None or known.found.method == UNKNOWN
+def is_vague(known: Record) -> bool:
+    """Whether it does not say what found the best known solution, or what proved the bound."""
+    return any(run is None or run.is_vague for run in (known.found, known.bound))
 
 
 def is_fresh(known: Record | None, instance: Instance, seconds: float = 0.0) -> bool:

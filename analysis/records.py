@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from ddlopt import instances
 from ddlopt.analysis.bench.store import Store
-from ddlopt.analysis.challenges import is_settled, is_unknown, stale
+from ddlopt.analysis.challenges import is_settled, is_vague, stale
 from ddlopt.analysis.compare import attempt
 from ddlopt.analysis.index import gap_of, index_file, method_text, write_index
 from ddlopt.analysis.tables import gap_text, objective_text
-from ddlopt.instances.library.records import Record, Run
+from ddlopt.instances.library.records import COMBINATORIAL, Record, Run
 from ddlopt.instances.library.store_best import settle, store_best, store_bound
 from ddlopt.models.catalogue import family
 from ddlopt.models.contracts import Instance, Solution
@@ -30,7 +30,7 @@ from ddlopt.solvers.names import listed
 
 _COLUMNS = (
     "rowid AS id", "instance_digest", "family", "instance", "method", "solver", "seed", "status", "objective", "bound",
-    "evidence", "checked", "runtime_s", "finished", "versions",
+    "evidence", "found_by", "proved_by", "checked", "runtime_s", "finished", "versions",
 )  # fmt: skip
 
 
@@ -59,9 +59,10 @@ def improve(
                 asked = catalogue.method(method, instance.family)
                 result = attempt(instance, asked, limits, seed)
                 run = Run.now(asked.name, seed, round(result.runtime_s, 2))
-                solution = (result.solution, run) if result.checked and result.solution is not None else None
+                found, proved = (_by(run, leaf) for leaf in (result.found_by, result.proved_by))
+                solution = (result.solution, found) if result.checked and result.solution is not None else None
                 proven = result.bound is not None and result.status is not Status.ERROR
-                bound = (result.bound, run) if result.bound is not None and proven else None
+                bound = (result.bound, proved) if result.bound is not None and proven else None
                 yield from offer(name, instance, solution, bound)
 
 
@@ -85,8 +86,8 @@ def take_over(store: Store) -> Iterator[News]:
         winner, tightest = _best_run(answers, instance), _tightest_run(answers, instance)
         solution = None
         if winner is not None and _is_worth_it(winner, name, instance):
-            solution = _solution(store, winner, instance), _run_of(winner)
-        bound = None if tightest is None else (tightest["bound"], _run_of(tightest))
+            solution = _solution(store, winner, instance), _by(_run_of(winner), winner["found_by"])
+        bound = None if tightest is None else (tightest["bound"], _by(_run_of(tightest), tightest["proved_by"]))
         yield from offer(name, instance, solution, bound)
     if foreign:
         yield News(f"{foreign} runs are on instances that the library does not have, or has with other data")
@@ -163,11 +164,19 @@ def _is_worth_it(run: Mapping[str, Any], name: str, instance: Instance) -> bool:
         return True
     best, found = known.found.objective, run["objective"]
     close = abs(found - best) <= OBJECTIVE_TOL * abs(best)
-    return better(found, best, instance.sense) or (close and is_unknown(known))
+    return better(found, best, instance.sense) or (close and is_vague(known))
 
 
 def _solution(store: Store, run: Mapping[str, Any], instance: Instance) -> Solution:
     return family(instance.family).solution.from_json(store.solution(run["id"]) or "", str(store.path))
+
+
+def _by(run: Run, leaf: str | None) -> Run:
+    """The run, with what answered if that is not the method that was asked; the problem's own bound has no run."""
+    if leaf == COMBINATORIAL:
+        return run.model_copy(update={"method": COMBINATORIAL})
+    named = None if leaf is None else leaf.split(":")[0]
+    return run if named in (None, run.method.split(":")[0]) else run.model_copy(update={"leaf": leaf})
 
 
 def _run_of(row: Mapping[str, Any]) -> Run:

@@ -121,6 +121,8 @@ def csv_text(results: Sequence[Result], instances: Iterable[Instance] = ()) -> s
         "error",
         "bound",
         "evidence",
+        "found_by",
+        "proved_by",
         "gap",
         "scope",
         "scope_bound",

@@ -40,12 +40,20 @@ def withdrawn(result: Result, status: Status, message: str | None = None, *, sco
     if scope:
         return replace(result, status=status, message=told, scope_bound=None)
     trace = tuple(replace(point, bound=None) for point in result.trace)
-    return replace(result, status=status, message=told, bound=None, evidence=None, trace=trace)
+    return replace(result, status=status, message=told, bound=None, evidence=None, proved_by=None, trace=trace)
 
 
 def withheld(result: Result, message: str) -> Result:
     """The result without its solution, for one that nobody should take for an answer; what is proven stays."""
-    return replace(result, status=Status.NO_SOLUTION, objective=None, solution=None, checked=False, message=message)
+    return replace(
+        result,
+        status=Status.NO_SOLUTION,
+        objective=None,
+        solution=None,
+        checked=False,
+        found_by=None,
+        message=message,
+    )
 
 
 def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
@@ -83,6 +91,7 @@ def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
     return replace(
         told_anew(chosen, **figures),
         bound=bound,
+        proved_by=by.proved_by,
         evidence=by.evidence if bound is not None or second.status is Status.INFEASIBLE else None,
         status=Status.OPTIMAL if proven else chosen.status,
     )
@@ -115,7 +124,8 @@ def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
     left = relative_gap(result.objective, value, result.sense)
     proven = left is not None and left <= max(gap, OBJECTIVE_TOL)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
-    return replace(result, bound=value, evidence=Evidence.CERTIFICATE, status=status)
+    by = result.proved_by or result.method
+    return replace(result, bound=value, evidence=Evidence.CERTIFICATE, proved_by=by, status=status)
 
 
 def without_better_points(result: Result) -> Result:

@@ -36,6 +36,8 @@ from ddlopt.solvers.contracts import (
 
 _SOON_S, _SOON = 0.5, 0.01
 """Seconds, and part of the limit, that a bound may take after it: most take far less."""
+COMBINATORIAL = "combinatorial"
+"""Name of a problem's own bound among those that prove."""
 ROUNDING = 1e-9
 """Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
 
@@ -86,6 +88,8 @@ class Gate:
     interrupted : bool
     exact : bool
         Evaluate in rational numbers: beside a proof, which has them too.
+    leaf : str, optional
+        What found and proved, where ``method`` does not say it.
     """
 
     instance: Instance
@@ -97,6 +101,7 @@ class Gate:
     trace: tuple[TracePoint, ...] = ()
     interrupted: bool = False
     exact: bool = False
+    leaf: str | None = None
 
     def certify(self, output: MethodOutput, claimed: float | None = None) -> Result:
         """Check the solution, merge the bounds by their evidence, and decide the status.
@@ -156,6 +161,8 @@ class Gate:
             objective=objective,
             bound=value,
             evidence=None if tightest is None else tightest.evidence,
+            found_by=self.leaf or self.method,
+            proved_by=self._prover(tightest, proven),
             solution=output.solution,
             checked=True,
             scope=output.scope,
@@ -176,9 +183,9 @@ class Gate:
 
         Without evidence that counts there is no proof of that, and the status is ``no_solution``.
         """
-        status, message, bounds, evidence = Status.NO_SOLUTION, output.message, [], None
+        status, message, proven, evidence = Status.NO_SOLUTION, output.message, None, None
         try:
-            bounds.append(self._combinatorial())
+            proven = self._combinatorial()
         except InfeasibleError as proof:
             status, evidence = Status.INFEASIBLE, Evidence.COMBINATORIAL
             message = message if infeasible in (Evidence.SOLVER, Evidence.CERTIFICATE) and message else str(proof)
@@ -193,7 +200,7 @@ class Gate:
             details["claimed_bound"] = own.value
         tightest = None
         if status is Status.NO_SOLUTION:
-            known = [each for each in (*bounds, own) if each is not None and each.counts]
+            known = [each for each in (proven, own) if each is not None and each.counts]
             tightest = _tightest(known, self.instance.sense)
             evidence = None if tightest is None else tightest.evidence
         return self._empty(
@@ -203,6 +210,7 @@ class Gate:
             output.versions,
             bound=None if tightest is None else tightest.value,
             evidence=evidence,
+            proved_by=self._prover(tightest, proven),
             scope=output.scope,
             scope_bound=scoped.value if scoped is not None and scoped.counts else None,
         )
@@ -277,6 +285,14 @@ class Gate:
             return point.bound is None or (limit is not None and not better(limit, point.bound, sense))
 
         return tuple(point if is_backed(point) else replace(point, bound=None) for point in self.trace)
+
+    def _prover(self, tightest: Bound | None, combinatorial: Bound | None) -> str | None:
+        """What proved the bound that counts; of equals, the problem's own bound did."""
+        if tightest is None:
+            return None
+        known = None if combinatorial is None else combinatorial.value
+        is_known = known is not None and abs(tightest.value - known) <= OBJECTIVE_TOL * abs(known)
+        return COMBINATORIAL if is_known else self.leaf or self.method
 
     @property
     def _who(self) -> str:
@@ -355,6 +371,11 @@ def finite(value: Any, what: str) -> float:
     if not math.isfinite(number):
         raise SolverError(f"{what} is {number}, which is not finite")
     return number
+
+
+def leaf_of(name: str, answers: object) -> str | None:
+    """What answers under a name that says only who is asked: its class; None where the name says it."""
+    return type(answers).__name__ if name == "exact" else None
 
 
 def is_ours(method: Any) -> bool:

@@ -120,6 +120,9 @@ class Result:
         Of the objective and its bounds: ``"s"``, or ``""`` for a number without one.
     interrupted : bool
         Somebody pressed Ctrl-C, and this is what was known by then.
+    found_by, proved_by : str or None
+        The method that found the solution, and the one that proved the bound, where ``method`` asked others; None
+        where there is no solution, or no bound.
     """
 
     instance: str
@@ -143,6 +146,8 @@ class Result:
     interrupted: bool = False
     compile_s: float = 0.0
     evidence: Evidence | None = None
+    found_by: str | None = None
+    proved_by: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.status, Status):
@@ -173,6 +178,8 @@ class Result:
             "instance_digest": self.instance_digest,
             "family": self.family,
             "method": self.method,
+            "found_by": self.found_by,
+            "proved_by": self.proved_by,
             "status": str(self.status),
             "sense": self.sense,
             "unit": self.unit,

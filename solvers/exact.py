@@ -18,7 +18,7 @@ from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building
 from ddlopt.solvers.certified import told_anew, withdrawn
-from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.certify import Gate, MethodOutput, leaf_of
 from ddlopt.solvers.contracts import (
     Limits,
     ProgressCallback,
@@ -122,7 +122,7 @@ class Exact:
         began = time.perf_counter()
         if start is not None:
             start.belongs_to(instance)
-        gate = Gate(instance, self.name, limits, seed)
+        gate = Gate(instance, self.name, limits, seed, leaf=leaf_of(self.name, self.formulation))
         block = None
         try:
             # First, as what has no solution may have figures that no model takes.

@@ -15,7 +15,7 @@ from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
 from ddlopt.solvers import incumbents
-from ddlopt.solvers.certify import Gate, MethodOutput, is_ours
+from ddlopt.solvers.certify import Gate, MethodOutput, is_ours, leaf_of
 from ddlopt.solvers.contracts import (
     Limits,
     ProgressCallback,
@@ -215,8 +215,9 @@ class CertifiedMethod(ABC):
         if clock.interrupted and found.solution is not None:
             found = replace(found, message="interrupted")
         gate = Gate(
-            instance, self.name, limits, seed, clock.elapsed_s, compile_s, tuple(clock.trace), clock.interrupted
-        )
+            instance, self.name, limits, seed, clock.elapsed_s, compile_s, tuple(clock.trace), clock.interrupted,
+            leaf=leaf_of(self.name, self),
+        )  # fmt: skip
         return gate.certify(found) if infeasible is None else gate.without_solution(found, infeasible)
 
 

@@ -102,7 +102,7 @@ def no_outcome(
     points = points or []
     return {
         "status": status, "objective": None, "bound": points[-1][2] if points else None,
-        "evidence": None, "gap": None, "checked": False,
+        "evidence": None, "gap": None, "checked": False, "found_by": None, "proved_by": None,
         "scope": None, "scope_bound": None, "runtime_s": runtime_s, "compile_s": 0.0, "answer_s": None,
         "peak_memory_bytes": None, "message": message, "details": {}, "trace": points, "solution": None,
     }  # fmt: skip

@@ -97,6 +97,8 @@ _RUN: dict[str, Check] = {
     "objective": _is_figure,
     "bound": _is_figure,
     "evidence": lambda value: value is None or value in tuple(Evidence),
+    "found_by": _or_none(_is_text),
+    "proved_by": _or_none(_is_text),
     "gap": _or_none(_is_time),
     "checked": lambda value: value in (0, 1),
     "scope": _or_none(_is_text),

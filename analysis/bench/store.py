@@ -76,6 +76,10 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE runs ADD COLUMN compile_s REAL NOT NULL DEFAULT 0;
     ALTER TABLE runs ADD COLUMN evidence TEXT;
     """,
+    """
+    ALTER TABLE runs ADD COLUMN found_by TEXT;
+    ALTER TABLE runs ADD COLUMN proved_by TEXT;
+    """,
 )
 """What brings a store from version k to version k + 1; never changed, only added to."""
 

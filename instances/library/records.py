@@ -23,6 +23,8 @@ from ddlopt.models.reading import read_text
 
 UNKNOWN = "unknown"
 """The method of a solution that nobody has noted."""
+EXACT = "exact"
+"""The method that asks the one which fits; its ``leaf`` says which that was."""
 COMBINATORIAL = "combinatorial"
 """The method of a bound that the family's ``bound`` gives, without a solver."""
 
@@ -34,6 +36,8 @@ class Run(Part):
     ----------
     method : str
         Name, and after a colon the options that are not at their defaults.
+    leaf : str, optional
+        The method that answered, where the one that was asked chooses among others.
     seed : int, optional
     version : str, optional
         Of ddlopt.
@@ -46,6 +50,7 @@ class Run(Part):
     """
 
     method: str = UNKNOWN
+    leaf: str | None = None
     seed: int | None = None
     version: str | None = None
     date: datetime.date | None = None
@@ -54,9 +59,15 @@ class Run(Part):
     licence: str | None = None
 
     @property
+    def is_vague(self) -> bool:
+        """Whether it does not say what answered: nobody noted it, or noted only who was asked."""
+        return self.method in (UNKNOWN, EXACT) and self.leaf is None
+
+    @property
     def by(self) -> str:
-        """The method, and who handed it in."""
-        return self.method if self.author is None else f"{self.method} ({self.author})"
+        """The method, what answered in its place, and who handed it in."""
+        named = self.method if self.leaf is None else f"{self.leaf}, asked by {self.method}"
+        return named if self.author is None else f"{named} ({self.author})"
 
     @classmethod
     def now(cls, method: str = UNKNOWN, seed: int | None = None, seconds: float | None = None) -> Self:

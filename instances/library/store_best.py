@@ -14,7 +14,6 @@ from ddlopt.instances import library
 from ddlopt.instances.library import best, best_files, full_name, load, names
 from ddlopt.instances.library.records import (
     COMBINATORIAL,
-    UNKNOWN,
     Bound,
     Challenge,
     Found,
@@ -40,7 +39,7 @@ _LARGEST_PLAIN_BYTES = 200_000
 def store_best(name: str, solution: Solution, run: Run | None = None) -> bool:
     """Store a solution of a bundled instance if it beats the best known one, judged in exact arithmetic.
 
-    Where nobody knows who found the best known one, and the solution is as good, its ``run`` is noted.
+    Where the record does not say what found the best known one, and the solution is as good, its ``run`` is noted.
 
     Returns
     -------
@@ -76,6 +75,8 @@ def store_best(name: str, solution: Solution, run: Run | None = None) -> bool:
 def store_bound(name: str, value: float, run: Run) -> bool:
     """Note a bound on the objective of every solution of a bundled instance if it is tighter than the one recorded.
 
+    Where the record does not say what proved its bound, and the offered one is as tight, its ``run`` is noted.
+
     Returns
     -------
     bool
@@ -98,7 +99,10 @@ def store_bound(name: str, value: float, run: Run) -> bool:
         if known.found is not None:
             offered = _meeting(offered, known.found.objective, instance, known.found)
         if _tighter(known.bound, offered, instance.sense) is not offered:
-            return False
+            is_news = known.bound is not None and offered is not None and _is_news(known.bound, offered)
+            if not is_news or _beats(offered.value, known.bound.value, instance.sense):
+                return False
+            offered = offered.model_copy(update={"value": known.bound.value})
         _note(full, instance, known.found, offered)
     return True
 
@@ -179,8 +183,8 @@ def _objective_of_best(full: str, instance: Instance) -> Number | None:
     return judged.objective if judged.feasible else None
 
 
-def _is_news(known: Found | None, run: Run) -> bool:
-    return known is None or (known.method == UNKNOWN and run.method != UNKNOWN)
+def _is_news(known: Run | None, run: Run) -> bool:
+    return known is None or (known.is_vague and not run.is_vague)
 
 
 def _found(full: str, objective: Number, run: Run) -> Found:

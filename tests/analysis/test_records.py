@@ -30,11 +30,11 @@ def own_library(tmp_path, monkeypatch):
     return folder
 
 
-def known(objective, bound, method="m"):
+def known(objective, bound, method="m", prover="m"):
     return Record(
         instance_digest="0",
         found=None if objective is None else Found(objective=objective, digest="0", method=method),
-        bound=None if bound is None else Bound(value=bound),
+        bound=None if bound is None else Bound(value=bound, method=prover),
     )
 
 
@@ -48,6 +48,8 @@ def known(objective, bound, method="m"):
         ("maximize", known(4.0, None), False),
         ("minimize", known(None, 4.0), False),
         ("minimize", known(4.0, 4.0, UNKNOWN), False),
+        ("minimize", known(4.0, 4.0, "exact"), False),
+        ("minimize", known(4.0, 4.0, prover="exact"), False),
         ("minimize", None, False),
     ],
 )
@@ -145,6 +147,24 @@ def test_who_found_the_best_known_solution_is_taken_over(own_library, store):
     assert [each.text for each in records.take_over(store)] == [f"{TINY}: 23 s is what again finds"]
     run(store, 1, method="sooner", bound=None, runtime_s=0.1)
     assert list(records.take_over(store)) == []
+
+
+def test_records_name_what_answered_and_not_only_who_was_asked(own_library, store, monkeypatch):
+    monkeypatch.setattr("ddlopt.instances.library.store_best._combinatorial", lambda instance: None)
+    (own_library / "records.json").unlink()
+    run(store, 2, method="exact", bound=11.0)
+    list(records.take_over(store))
+    assert instances.record(TINY).found.is_vague
+    run(store, 2, method="exact", bound=11.0, found_by="quick", proved_by="milp", runtime_s=0.1)
+    assert [each.text for each in records.take_over(store)] == [
+        f"{TINY}: 11.5 s is what quick, asked by exact finds",
+        f"{TINY}: bound 11 s by milp, asked by exact, gap 4.35 %",
+    ]
+    run(store, 2, method="exact", bound=11.0, found_by="later", proved_by="combinatorial", runtime_s=0.05)
+    assert list(records.take_over(store)) == []
+    run(store, 2, method="exact", bound=11.2, found_by="later", proved_by="combinatorial", runtime_s=0.05)
+    list(records.take_over(store))
+    assert instances.record(TINY).bound.by == "combinatorial"
 
 
 @pytest.mark.parametrize(

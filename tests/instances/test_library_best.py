@@ -173,6 +173,18 @@ def test_only_tighter_bounds_are_noted(own_library):
     assert record(TINY).bound.value == objective
 
 
+def test_a_bound_as_tight_is_noted_where_the_record_only_says_who_was_asked(own_library):
+    store_best(TINY, ring_design(1))
+    asked = RUN.model_copy(update={"method": "exact"})
+    tight = record(TINY).bound.value + 0.5
+    assert store_bound(TINY, tight, asked)
+    assert not store_bound(TINY, tight, asked), "says no more"
+    assert not store_bound(TINY, tight - 0.1, RUN), "not as tight"
+    assert store_bound(TINY, tight * (1 - 1e-11), asked.model_copy(update={"leaf": "milp"}))
+    assert (record(TINY).bound.value, record(TINY).bound.by) == (tight, "milp, asked by exact")
+    assert not store_bound(TINY, tight, RUN), "it is said already"
+
+
 def test_a_solution_that_refutes_the_bound_is_not_stored(own_library):
     store_best(TINY, ring_design(1))
     store_bound(TINY, record(TINY).found.objective, RUN)

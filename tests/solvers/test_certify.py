@@ -8,10 +8,12 @@ import pytest
 from gate_cases import finish
 from volume import for_each
 
+from ddlopt.models.contracts import Bound, Evidence
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import Route, TopologyDesign, TopologyInstance
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.certified import withdrawn
-from ddlopt.solvers.certify import Gate, MethodOutput
+from ddlopt.solvers.certify import Gate, MethodOutput, leaf_of
 from ddlopt.solvers.contracts import Limits, Method, Result, Status, TracePoint, relative_gap
 from ddlopt.solvers.heuristic import Heuristic
 
@@ -44,6 +46,27 @@ def test_a_design_that_meets_the_combinatorial_bound_is_optimal():
     assert result.status is Status.OPTIMAL
     assert result.checked
     assert result.details["max_link_load_bytes"] == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "bound", "names"),
+    [
+        ("test", None, ("test", "combinatorial")),
+        ("test", 2.0, ("test", "combinatorial")),
+        ("test", 2.0 * (1 + 1e-9), ("test", "combinatorial")),
+        ("test", 2.5, ("test", "test")),
+        ("exact", 2.5, ("RingsAndRoutes", "RingsAndRoutes")),
+    ],
+)
+def test_a_result_names_what_found_and_what_proved(monkeypatch, method, bound, names):
+    known = Bound(2.0, Evidence.COMBINATORIAL)
+    monkeypatch.setattr(Gate, "_combinatorial", lambda gate: known)
+    leaf = leaf_of(method, RingsAndRoutes())
+    gate = Gate(pair(), method, Limits(), runtime_s=0.5, leaf=leaf)
+    result = gate.certify(MethodOutput(design(), bound=bound))
+    assert (result.found_by, result.proved_by) == names
+    nothing = gate.without_solution(MethodOutput(None, bound=bound))
+    assert (nothing.found_by, nothing.proved_by) == (None, names[1])
 
 
 def test_a_false_claim_is_an_error():

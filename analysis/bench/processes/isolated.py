@@ -29,8 +29,8 @@ _START_S = 300.0
 _POLL_S = 0.2
 _BEGUN = "begun"
 _OF_RESULT = (
-    "status", "objective", "bound", "evidence", "gap", "checked", "scope", "scope_bound", "runtime_s", "compile_s",
-    "message", "trace", "solution",
+    "status", "objective", "bound", "evidence", "found_by", "proved_by", "gap", "checked", "scope", "scope_bound",
+    "runtime_s", "compile_s", "message", "trace", "solution",
 )  # fmt: skip
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

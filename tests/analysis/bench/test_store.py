@@ -18,6 +18,7 @@ RUN = {
     "options": {"effort": 1.0}, "solver": "highs", "seed": 0, "time_limit_s": 60.0, "gap_limit": 1e-4, "threads": 1,
     "memory_limit_bytes": None, "status": "optimal", "objective": 11.5, "bound": 11.5, "gap": 0.0, "checked": True,
     "scope": None, "scope_bound": None, "runtime_s": 0.5, "compile_s": 0.0, "evidence": None, "answer_s": 0.6,
+    "found_by": "milp", "proved_by": "combinatorial",
     "wall_s": 0.75, "peak_memory_bytes": 10**8, "message": "",
     "host": "here", "finished": "2026-01-01T00:00:00+00:00", "versions": {"ddlopt": "0.1.0"}, "details": {"nodes": 3},
     "machine": {"cpu": "Abacus 3", "cores": 2, "memory_bytes": 8000, "system": "Linux"}, "revision": "c0ffee-dirty",
@@ -129,7 +130,7 @@ def test_an_older_store_is_brought_up_to_date(path, monkeypatch):
 
 def test_a_store_of_the_first_version_says_nothing_of_machines(path, monkeypatch):
     with monkeypatch.context() as patch:
-        later = ("machine", "revision", "answer_s", "compile_s", "evidence")
+        later = ("machine", "revision", "answer_s", "compile_s", "evidence", "found_by", "proved_by")
         patch.setattr(store, "MIGRATIONS", store.MIGRATIONS[:1])
         patch.setattr(store, "NESTED", [name for name in store.NESTED if name != "machine"])
         with Store(path) as opened:

@@ -40,6 +40,26 @@ def test_the_heuristic_is_kept_where_the_model_finds_nothing_better():
     assert result.scope is None
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ((5.0, 3.0), (4.0, 3.5), ("slow", "slow")),
+        ((4.0, 3.0), (4.5, 3.5), ("quick", "slow")),
+        ((4.0, 3.5), (3.8, 3.0), ("slow", "quick")),
+        ((4.0, 3.0), (4.0, 3.0), ("quick", "quick")),
+        ((None, 3.0), (4.0, None), ("slow", "quick")),
+        ((None, None), (None, None), (None, None)),
+    ],
+)
+def test_what_found_and_what_proved_is_told_apart(first, second, names):
+    def said(name, objective, bound):
+        found = {} if objective is None else {"objective": objective, "found_by": name}
+        return found | ({"bound": None} if bound is None else {"bound": bound, "proved_by": name})
+
+    result, *_ = opened(said("quick", *first), said("slow", *second))
+    assert (result.found_by, result.proved_by) == names
+
+
 def test_what_is_proved_within_a_scope_does_not_cover_a_solution_from_outside():
     scoped = {"objective": 4.5, "bound": 3.0, "scope": "half", "scope_bound": 4.5}
     result, *_ = opened({"objective": 4.0, "bound": 3.0}, scoped)
