@@ -212,6 +212,25 @@ def generated(name, kind, small, **options):
     return lambda quick: ddlopt.generate(name, kind, **(options | small if quick else options))
 
 
+MIXTRAL = {
+    "model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+    "num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8,
+    "max_position_embeddings": 32768, "vocab_size": 32000,
+}  # fmt: skip
+
+
+def read_from_configuration(source_format, small, **options):
+    """What the reader of a format makes of a model's ``config.json``."""
+
+    def make(quick):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "config.json"
+            file.write_text(json.dumps(MIXTRAL), encoding="utf-8")
+            return ddlopt.convert(file, source_format, **(options | small if quick else options))
+
+    return make
+
+
 LARGE = (
     ("deployment/exact", "16 servers", plan_of_transformers(16)),
     ("deployment/exact", "64 servers", plan_of_transformers(64)),
@@ -237,6 +256,32 @@ LARGE = (
     ("scheduling/gadget", "20 000 jobs", generated("scheduling", "elastic", {"jobs": 200}, jobs=20_000)),
     ("scheduling/gadget", "100 000 jobs", generated("scheduling", "elastic", {"jobs": 200}, jobs=100_000)),
     ("scheduling/exact", "100 000 jobs", generated("scheduling", "elastic", {"jobs": 200}, jobs=100_000)),
+    (
+        "codesign/joint",
+        "Mixtral, 64 servers",
+        read_from_configuration("transformer-codesign", {"servers": 8}, servers=64, memory_gigabytes=1000, batch=512),
+    ),
+    (
+        "deployment/exact",
+        "Mixtral, 1024 devices",
+        read_from_configuration(
+            "transformer-pipeline", {"servers": 4}, cluster="dgx-h100", servers=128, global_batch=1024, sequence=4096
+        ),
+    ),
+    (
+        "deployment/exact",
+        "32 stages, 256 micro-batches",
+        generated(
+            "deployment", "microbatches", {"stages": 4, "micro_batches": 8}, stages=32, micro_batches=256, memory=40
+        ),
+    ),
+    ("cluster/exact", "5000 jobs", generated("cluster", "jobs", {"jobs": 20}, jobs=5000, servers=64)),
+    (
+        "cluster/exact",
+        "10 240 hosts",
+        generated("cluster", "placement", {"pods": 0, "racks": 2}, pods=4, blocks=8, racks=16, hosts=20),
+    ),
+    ("cluster/exact", "40 jobs, 128 servers, joint", generated("cluster", "joint", {"jobs": 3}, jobs=40, servers=128)),
 )
 """Method, size, and what makes the instance."""
 

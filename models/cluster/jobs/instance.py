@@ -49,11 +49,13 @@ class ClusterJob(Part):
         """Numbers of servers that it can have."""
         return tuple(width for width, step in enumerate(self.step_s, start=1) if step is not None)
 
+    @cached_property
+    def _lengths(self) -> dict[int, Fraction]:
+        return {width: Fraction(self.iterations) * Fraction(self.step_s[width - 1] or 0) for width in self.widths}
+
     def length_s(self, width: int) -> Fraction:
         """All iterations on so many servers, at the plan's time."""
-        step = self.step_s[width - 1]
-        assert step is not None
-        return Fraction(self.iterations) * Fraction(step)
+        return self._lengths[width]
 
 
 class JobsInstance(ClusterProblem):

@@ -1,6 +1,7 @@
 """Our search for many rigid jobs: lists and widths are changed step by step, and a relaxation bounds what is left."""
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter
@@ -88,7 +89,7 @@ class ListSearch:
     """
 
     def __init__(self, instance: JobsInstance, seed: int, first: int = 0) -> None:
-        self.instance, self.seed, self.first, self.rounds, self._try_s = instance, seed, first, 0, 0.0
+        self.instance, self.seed, self.first, self.rounds = instance, seed, first, 0
         self.menus = [useful(job) for job in instance.jobs]
         most = max(map(len, self.menus))
         self._widths = np.ones((len(self.menus), most), np.int64)
@@ -107,7 +108,9 @@ class ListSearch:
         self.chosen = np.array(
             [min(range(len(menu)), key=lambda k: (menu[k][0] * menu[k][1], k)) for menu in self.menus], np.int64
         )
+        began = perf_counter()
         self.value = self._improved(self.order, self.chosen, 0, seed)
+        self._try_s = perf_counter() - began
 
     def _key(self, job: int, area: float) -> float:
         arrival, weight, due = self._jobs[:, job]
@@ -152,8 +155,7 @@ class ListSearch:
         for _ in range(rounds):
             began = perf_counter()
             tries = min(_EACH * jobs, max(1, _WORK // jobs))
-            if self._try_s > 0:
-                tries = int(min(tries, max(0.0, until - began) / self._try_s))
+            tries = int(min(tries, max(0.0, until - began) / self._try_s))
             if tries == 0:
                 break
             self.rounds += 1
@@ -188,29 +190,41 @@ class ListSearch:
 
 
 def list_starts(instance: JobsInstance, order: list[int], widths: list[int]) -> list[Fraction]:
-    """Starts, exactly, of jobs that are placed one after the other as early as servers are free for all their time."""
-    times, free = [Fraction(0)], [instance.servers]
+    """Starts, exactly, of jobs that are placed one after the other as early as servers are free for all their time.
+
+    Each job looks through the moments after its arrival, so n jobs take O(n²) steps, on whole numbers of a unit.
+    """
+    arrivals = [Fraction(job.arrival_s) for job in instance.jobs]
+    lengths = [job.length_s(width) for job, width in zip(instance.jobs, widths, strict=True)]
+    unit = math.lcm(*(time.denominator for time in (*arrivals, *lengths)))
+    whole = [[time.numerator * (unit // time.denominator) for time in each] for each in (arrivals, lengths)]
+    # Moments, and the servers that are free from each to the next.
+    times, free = [0], [instance.servers]
     starts = [Fraction(0)] * len(instance.jobs)
     for place in order:
-        job, width = instance.jobs[place], widths[place]
-        start, length = Fraction(job.arrival_s), job.length_s(width)
-        at = max(k for k, time in enumerate(times) if time <= start)
-        k = at
-        while k < len(times):
+        start, length, width = whole[0][place], whole[1][place], widths[place]
+        k = bisect_right(times, start) - 1
+        while True:
             if free[k] < width:
+                # Behind the last moment all servers are free.
                 k += 1
                 start = times[k]
-                continue
-            if k + 1 == len(times) or times[k + 1] >= start + length:
+            elif k + 1 == len(times) or times[k + 1] >= start + length:
                 break
-            k += 1
-        for moment in (start, start + length):
-            k = max(k for k, time in enumerate(times) if time <= moment)
-            if times[k] != moment:
-                times.insert(k + 1, moment)
-                free.insert(k + 1, free[k])
-        for k, time in enumerate(times):
-            if start <= time < start + length:
-                free[k] -= width
-        starts[place] = start
+            else:
+                k += 1
+        first, last = (_cut(times, free, moment) for moment in (start, start + length))
+        for k in range(first, last):
+            free[k] -= width
+        starts[place] = Fraction(start, unit)
     return starts
+
+
+def _cut(times: list[int], free: list[int], moment: int) -> int:
+    """The place of a moment, which is put among the others if it is not there."""
+    k = bisect_right(times, moment) - 1
+    if times[k] == moment:
+        return k
+    times.insert(k + 1, moment)
+    free.insert(k + 1, free[k])
+    return k + 1
