@@ -259,7 +259,19 @@ LARGE = (
     (
         "codesign/joint",
         "Mixtral, 64 servers",
-        read_from_configuration("transformer-codesign", {"servers": 8}, servers=64, memory_gigabytes=1000, batch=512),
+        read_from_configuration(
+            "transformer-codesign",
+            {"servers": 8},
+            servers=64,
+            gpus_per_server=8,
+            memory_gigabytes=80,
+            batch=8,
+            sequence=2048,
+            precision="bf16",
+            sharded="parameters",
+            recompute=True,
+            micro_batches=8,
+        ),  # fmt: skip
     ),
     (
         "deployment/exact",
