@@ -271,7 +271,7 @@ LARGE = (
             sharded="parameters",
             recompute=True,
             micro_batches=8,
-        ),  # fmt: skip
+        ),
     ),
     (
         "deployment/exact",
