@@ -3,7 +3,8 @@ r"""All choices of strategies that whole numbers do not exclude, layer by layer.
 Units are :math:`2^{-40}` of the claim, and everything that a strategy adds is rounded down to whole ones. A *row* is a
 sum that the time of every plan is no less than: with times that add up, the work of one server plus what one bound on
 the busiest link says (:meth:`.ExactFigures.loads`); with full overlap either of these by itself. The bytes that a
-server has in memory are another row, in units of a little more than what there is. Once a row's sum over the layers
+server has in memory are another row, in units of a little more than what there is, and so is what compression loses of
+its budget. Once a row's sum over the layers
 that have a strategy, with the least that the others and their edges add, reaches the claim, so does every plan with
 these strategies.
 """
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.certificates.codesign.exact import ROOM, ExactFigures
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Ints = npt.NDArray[np.int64]
 _WHOLE = 2**40
@@ -38,6 +40,8 @@ class Choices:
         self.unit = claim / _WHOLE
         limit = self.instance.device.memory_bytes
         self.memory_unit = None if limit is None else Fraction(limit) / ROOM / _WHOLE
+        budget = self.instance.error_budget
+        self.error_unit = None if budget is None else Fraction(budget) * (1 + 2 * Fraction(FEASIBILITY_TOL)) / _WHOLE
         self.cases = 0
         layers = range(len(figures.sizes))
         self.own = [np.stack([self._alone(layer, a) for a in range(figures.sizes[layer])]) for layer in layers]
@@ -74,25 +78,30 @@ class Choices:
             if len(which):
                 stack.append((np.column_stack([chosen[which], a]), more[which, a]))
 
-    def _rows(self, busy: list[Fraction], loads: list[Fraction], memory: list[Fraction]) -> Ints:
+    def _rows(self, busy: list[Fraction], loads: list[Fraction], memory: list[Fraction], error: Fraction) -> Ints:
         """What a part adds to each row, in units."""
         works, links = self._whole(busy, self.unit), self._whole(loads, self.unit)
         together = np.add.outer(works, links).ravel()
-        times = np.concatenate([works, links]) if self.instance.overlap == "full" else together
-        if self.memory_unit is None:
-            return times
-        return np.concatenate([times, self._whole(memory, self.memory_unit)])
+        rows = [works, links] if self.instance.overlap == "full" else [together]
+        if self.memory_unit is not None:
+            rows.append(self._whole(memory, self.memory_unit))
+        if self.error_unit is not None:
+            rows.append(self._whole([error], self.error_unit))
+        return np.concatenate(rows)
 
     @staticmethod
     def _whole(amounts: list[Fraction], unit: Fraction) -> Ints:
+        if not unit:  # nothing may be taken
+            return np.array([_WHOLE if amount else 0 for amount in amounts], np.int64)
         return np.array([min(_WHOLE, amount // unit) for amount in amounts], np.int64)
 
     def _alone(self, layer: int, a: int) -> Ints:
         figures, where = self.figures, set(self.figures.servers(layer, a))
-        time, size = figures.time(layer, a), Fraction(self.instance.layers[layer].strategies[a].memory_bytes)
+        chosen = self.instance.layers[layer].strategies[a]
+        time, size = figures.time(layer, a), Fraction(chosen.memory_bytes)
         servers = range(self.instance.servers)
         busy, memory = ([each if s in where else Fraction(0) for s in servers] for each in (time, size))
-        return self._rows(busy, figures.loads(figures.own(layer, a)), memory)
+        return self._rows(busy, figures.loads(figures.own(layer, a)), memory, Fraction(chosen.error))
 
     def _along(self, edge: int) -> Ints:
         """(strategies of the source, of the target, rows); what moves between the same layouts is the same."""
@@ -103,5 +112,5 @@ class Choices:
             for b, after in enumerate(target):
                 if (before.writes, after.reads) not in known:
                     loads = self.figures.loads(self.figures.along(edge, a, b))
-                    known[before.writes, after.reads] = self._rows(nothing, loads, nothing)
+                    known[before.writes, after.reads] = self._rows(nothing, loads, nothing, Fraction(0))
         return np.array([[known[before.writes, after.reads] for after in target] for before in source])

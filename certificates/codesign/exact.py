@@ -33,10 +33,10 @@ class ExactFigures:
         of_layer, device = self.instance.layers[layer], self.instance.device
         chosen = of_layer.strategies[a]
         if chosen.measured_s is not None:
-            return Fraction(chosen.measured_s)
+            return Fraction(chosen.measured_s) + Fraction(chosen.encoding_s)
         rate = device.convolution_flops_per_s if of_layer.convolution else device.flops_per_s
         moved = Fraction(chosen.moved_bytes) / Fraction(device.memory_bytes_per_s)
-        return max(Fraction(chosen.flops) / Fraction(rate), moved)
+        return max(Fraction(chosen.flops) / Fraction(rate), moved) + Fraction(chosen.encoding_s)
 
     def servers(self, layer: int, a: int) -> tuple[int, ...]:
         """Those that run the strategy."""

@@ -1,9 +1,10 @@
 """Checks a plan for a job and its links in rational numbers: python codesign.py INSTANCE SOLUTION.
 
-A strategy for each layer says which servers compute how long, what they hold in memory, and what must be all-reduced or
-sent; between a layer and one that reads it with another layout, every sample's every channel goes from the server that
-has it to the one that wants it, and its gradient back. Bytes of a group or a pair of servers are added up in double
-precision, in the order of the layers, then of the edges. Links, rings and routes are checked as those of a topology.
+A strategy for each layer says which servers compute how long, what they hold in memory, what compression loses, and
+what must be all-reduced or sent; between a layer and one that reads it with another layout, every sample's every
+channel goes from the server that has it to the one that wants it, and its gradient back. Bytes of a group or a pair of
+servers are added up in double precision, in the order of the layers, then of the edges. Links, rings and routes are
+checked as those of a topology.
 """
 
 import gzip
@@ -199,6 +200,9 @@ def check(instance, solution):
             return None, [("strategy_exists", f"layer '{layer['name']}'")]
         chosen.append(found[0])
     broken = check_memory(instance, chosen)
+    error, budget = sum((F(strategy.get("error", 0)) for strategy in chosen), F(0)), instance.get("error_budget")
+    if budget is not None and error > F(budget) * (1 + F(1e-9)):  # as `evaluate` allows: sums are rounded
+        broken.append(("error_budget_is_kept", "all layers"))
     compute = compute_s(instance, chosen)
     groups, traffic = what_is_sent(instance, chosen)
     if not groups and not traffic:
@@ -231,11 +235,12 @@ def compute_s(instance, chosen):
     device, times = instance["device"], []
     for layer, strategy in zip(instance["layers"], chosen):
         if strategy.get("measured_s") is not None:
-            times.append(F(strategy["measured_s"]))
+            times.append(F(strategy["measured_s"]) + F(strategy.get("encoding_s", 0)))
         else:
             rate = device["convolution_flops_per_s" if layer.get("convolution") else "flops_per_s"]
             by_memory = F(strategy.get("moved_bytes", 0)) / F(device["memory_bytes_per_s"])
-            times.append(max(F(strategy.get("flops", 0)) / F(rate), by_memory))
+            by_operations = F(strategy.get("flops", 0)) / F(rate)
+            times.append(max(by_operations, by_memory) + F(strategy.get("encoding_s", 0)))
     busy = [F(0)] * instance["servers"]
     for strategy, time in zip(chosen, times):
         for server in servers_of(instance, strategy):

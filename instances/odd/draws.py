@@ -112,6 +112,8 @@ def _codesign(draw: random.Random, seed: int) -> Instance:
         traffic=draw.choice((0.0, 0.5)),
         measured=draw.choice((0.0, 0.5)),
         memory_slack=draw.choice((None, None, 1.0)),
+        compressors=draw.choice((None, None, None, 1)),
+        error_slack=draw.choice((None, 0.0, 0.5)),
         optics=draw.choice(("one_way", "one_way", "duplex")),
         overlap=draw.choice(("none", "none", "full")),
         parallel_links=draw.random() < 0.8,

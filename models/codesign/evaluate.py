@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ddlopt.models.codesign.instance import CodesignInstance, Layout, Strategy
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.contracts import Evaluation, Number, Violation
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.models.topology.evaluate import evaluate as evaluate_design
 from ddlopt.models.topology.evaluate import link_violations
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
@@ -29,7 +30,8 @@ def evaluate(instance: CodesignInstance, solution: CodesignPlan, exact: bool = F
     -------
     Evaluation
         Objective in seconds (None where a layer has no strategy or a path leaves the links); details ``compute_s``,
-        ``communication_s``, ``max_link_load_bytes``, ``bandwidth_tax`` and ``memory_bytes`` of the fullest server.
+        ``communication_s``, ``max_link_load_bytes``, ``bandwidth_tax`` and ``memory_bytes`` of the fullest server;
+        ``error`` where there is a budget for it.
 
     Raises
     ------
@@ -51,6 +53,11 @@ def evaluate(instance: CodesignInstance, solution: CodesignPlan, exact: bool = F
     violations, fullest = _memory(instance, chosen)
     compute = _compute(instance, chosen, number)
     details: dict[str, Number] = {"compute_s": compute, "memory_bytes": fullest}
+    if instance.error_budget is not None:
+        error = sum((number(strategy.error) for strategy in chosen), number(0))
+        details["error"] = error
+        if error > number(instance.error_budget) * (1 + number(FEASIBILITY_TOL)):
+            violations.append(Violation("error_budget_is_kept", "all layers", error, instance.error_budget))
     job = _job(instance, chosen, float(compute))
     load = number(0)
     if job is None:
@@ -88,12 +95,12 @@ def _compute(instance: CodesignInstance, chosen: Sequence[Strategy], number: Kin
     times: list[Number] = []
     for layer, strategy in zip(instance.layers, chosen, strict=True):
         if strategy.measured_s is not None:
-            times.append(number(strategy.measured_s))
+            times.append(number(strategy.measured_s) + number(strategy.encoding_s))
             continue
         rate = device.convolution_flops_per_s if layer.convolution else device.flops_per_s
         by_operations = number(strategy.flops) / number(rate)
         by_memory = number(strategy.moved_bytes) / number(device.memory_bytes_per_s)
-        times.append(max(by_operations, by_memory))
+        times.append(max(by_operations, by_memory) + number(strategy.encoding_s))
     busy: list[Number] = [number(0)] * instance.servers
     for strategy, time in zip(chosen, times, strict=True):
         for server in instance.layouts[strategy.writes].servers:

@@ -1,5 +1,6 @@
 """The data of one co-design problem: a network's layers, how each may be split over the servers, and the fabric."""
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -9,6 +10,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from ddlopt.models.contracts import Part, without
 from ddlopt.models.sizes import require_memory
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.models.topology.instance import Fabric
 
 
@@ -91,6 +93,10 @@ class Strategy(Part):
         Of gradients, and of activations inside the layer.
     traffic : tuple of (int, int, float)
         (source, target, bytes): what it sends besides, once an iteration.
+    encoding_s : float
+        Time on each of these servers to compress what is reduced and to make it whole again, once an iteration.
+    error : float
+        What its compression loses, in the unit of the instance's ``error_budget``.
     """
 
     name: str
@@ -102,6 +108,12 @@ class Strategy(Part):
     memory_bytes: float = Field(default=0.0, ge=0)
     reductions: tuple[Reduction, ...] = ()
     traffic: tuple[tuple[int, int, float], ...] = ()
+    encoding_s: float = Field(default=0.0, ge=0)
+    error: float = Field(default=0.0, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "encoding_s", "error")
 
 
 class Layer(Part):
@@ -135,6 +147,10 @@ class CodesignInstance(Fabric):
     with z the bytes on the busiest link and :math:`T_{comp}` the larger of two: the time of the busiest server, and the
     longest path through the layers.
 
+    A layer whose gradients may be compressed has a strategy for every way to split it with every compressor: with fewer
+    bytes to reduce, with the time to encode and to decode, and with what is lost. All layers together may lose
+    ``error_budget``.
+
     Parameters
     ----------
     servers, degree, link_bandwidth_bytes_per_s, optics, parallel_links, host_forwarding, overlap
@@ -150,6 +166,8 @@ class CodesignInstance(Fabric):
     edges : tuple of (int, int)
         (layer, layer that reads its output), acyclic. Between a layout written and another one read, every sample's
         every channel goes forward from the server that has it to the one that wants it, and its gradient goes back.
+    error_budget : float or None
+        What the strategies may lose by compression, added up; None for no limit.
     remedies : tuple of str
         What would make a job fit that does not fit into the memory, with the least memory then; for messages.
     """
@@ -163,11 +181,12 @@ class CodesignInstance(Fabric):
     group_sets: tuple[tuple[tuple[int, ...], ...], ...] = ()
     layers: tuple[Layer, ...]
     edges: tuple[tuple[int, int], ...] = ()
+    error_budget: float | None = Field(default=None, ge=0)
     remedies: tuple[str, ...] = ()
 
     @model_serializer(mode="wrap")
     def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "remedies")
+        return without(self, data_of(self), "error_budget", "remedies")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -196,6 +215,12 @@ class CodesignInstance(Fabric):
                 raise ValueError(f"layers[{place}] is named '{layer.name}', like layers[{names.index(layer.name)}]")
             self._is_a_layer(layer)
         self._is_acyclic()
+        if self.error_budget is not None:
+            least = sum(min(strategy.error for strategy in layer.strategies) for layer in self.layers)
+            if least > self.most_error:
+                raise ValueError(
+                    f"error_budget is {self.error_budget:.12g}, but no choice of strategies loses less than {least!r}"
+                )
         return self
 
     def _are_servers(self, where: str, servers: Iterable[int]) -> None:
@@ -263,14 +288,19 @@ class CodesignInstance(Fabric):
             before[target].append(source)
         return tuple(TopologicalSorter(before).static_order())
 
+    @property
+    def most_error(self) -> float:
+        """What strategies may lose, up to rounding; infinite without a budget."""
+        return math.inf if self.error_budget is None else self.error_budget * (1 + FEASIBILITY_TOL)
+
     def compute_s(self, layer: int, strategy: int) -> float:
-        """Time of one layer on each server that runs it: as measured, or by the roofline."""
+        """Time of one layer on each server that runs it: as measured, or by the roofline; and that of encoding."""
         of_layer = self.layers[layer]
         chosen = of_layer.strategies[strategy]
         if chosen.measured_s is not None:
-            return chosen.measured_s
+            return chosen.measured_s + chosen.encoding_s
         rate = self.device.convolution_flops_per_s if of_layer.convolution else self.device.flops_per_s
-        return max(chosen.flops / rate, chosen.moved_bytes / self.device.memory_bytes_per_s)
+        return max(chosen.flops / rate, chosen.moved_bytes / self.device.memory_bytes_per_s) + chosen.encoding_s
 
     def iteration_time_s(self, compute_s: float, max_link_load_bytes: float) -> float:
         """Time of one iteration."""

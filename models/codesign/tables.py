@@ -48,7 +48,7 @@ class Pattern:
 
 
 class Tables:
-    """Times, memory and bytes of every strategy of every layer, and of every pair of strategies along an edge.
+    """Times, memory, bytes and errors of every strategy of every layer, and bytes of every pair along an edge.
 
     Attributes
     ----------
@@ -57,6 +57,8 @@ class Tables:
         Number of strategies of each layer.
     compute_s, memory_bytes : tuple of (strategies,) arrays
         By layer: on each server that runs it.
+    errors : tuple of (strategies,) arrays
+        By layer: what compression loses.
     runs_on : tuple of tuple of int arrays
         By layer and strategy: the servers.
     groups : tuple of tuple of int
@@ -82,6 +84,7 @@ class Tables:
             np.array([instance.compute_s(place, a) for a in range(size)]) for place, size in enumerate(self.sizes)
         )
         self.memory_bytes = tuple(np.array([each.memory_bytes for each in layer.strategies]) for layer in layers)
+        self.errors = tuple(np.array([each.error for each in layer.strategies]) for layer in layers)
         self.runs_on = tuple(
             tuple(np.array(sorted(instance.layouts[each.writes].servers)) for each in layer.strategies)
             for layer in layers
@@ -168,10 +171,16 @@ class Tables:
             taken[self.runs_on[layer][a]] += self.memory_bytes[layer][a]
         return taken
 
+    def error_of(self, choices: Sequence[int]) -> float:
+        """What a choice loses by compression."""
+        return sum(float(errors[a]) for errors, a in zip(self.errors, choices, strict=True))
+
     def fits(self, choices: Sequence[int]) -> bool:
-        """Whether a choice of strategies fits into the memory of every server."""
+        """Whether a choice of strategies fits into the memory of every server, and loses no more than it may."""
         limit = self.instance.device.memory_bytes
-        return limit is None or bool(self.memory_of(choices).max() <= limit)
+        if limit is not None and not bool(self.memory_of(choices).max() <= limit):
+            return False
+        return self.error_of(choices) <= self.instance.most_error
 
 
 def moved_parts(written: Layout, read: Layout, servers: int) -> csr_array:

@@ -91,21 +91,33 @@ def data_parallel(instance: CodesignInstance, left_s: float = math.inf) -> tuple
 
 
 def thrifty(instance: CodesignInstance) -> tuple[int, ...] | None:
-    """The leanest strategies over all servers, and then of layer after layer the usual one if it fits; None if not."""
+    """The leanest strategies over all servers, and then of layer after layer the usual one if it fits; None if not.
+
+    Where the leanest lose too much by compression, it begins with those that lose least.
+    """
     tables = tables_of(instance)
-    chosen = [
-        min((bytes_ * len(servers), bytes_, a) for a, (bytes_, servers) in enumerate(zip(own, on, strict=True)))[-1]
+    keys = [
+        [(bytes_ * len(servers), bytes_) for bytes_, servers in zip(own, on, strict=True)]
         for own, on in zip(tables.memory_bytes, tables.runs_on, strict=True)
     ]
-    limit, taken = instance.device.memory_bytes, tables.memory_of(chosen)
-    if limit is None or taken.max() > limit:
+    chosen = [min((*key, a) for a, key in enumerate(each))[-1] for each in keys]
+    if tables.error_of(chosen) > instance.most_error:
+        lost = [each.tolist() for each in tables.errors]
+        chosen = [
+            min((error, *key, a) for a, (error, key) in enumerate(zip(errors, each, strict=True)))[-1]
+            for errors, each in zip(lost, keys, strict=True)
+        ]
+    limit = math.inf if instance.device.memory_bytes is None else instance.device.memory_bytes
+    if not tables.fits(chosen):
         return None
+    taken, error = tables.memory_of(chosen), tables.error_of(chosen)
     for layer, wanted in enumerate(usual(instance)):
-        other = taken.copy()
+        other, lost_then = taken.copy(), error
         for a, sign in ((chosen[layer], -1.0), (wanted, 1.0)):
             other[tables.runs_on[layer][a]] += sign * tables.memory_bytes[layer][a]
-        if other.max() <= limit:
-            chosen[layer], taken = wanted, other
+            lost_then += sign * float(tables.errors[layer][a])
+        if other.max() <= limit and lost_then <= instance.most_error:
+            chosen[layer], taken, error = wanted, other, lost_then
     return tuple(chosen) if tables.fits(chosen) else None
 
 

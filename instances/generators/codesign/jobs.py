@@ -8,6 +8,7 @@ import numpy as np
 from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.instances.readers.graphs.flexnet_measures import Measures, read_measures
 from ddlopt.instances.workloads.accelerators import Accelerator, accelerator_of
+from ddlopt.instances.workloads.codesign.compressors import add_compressed, compressions
 from ddlopt.instances.workloads.codesign.graphs import Graph, graph_of
 from ddlopt.instances.workloads.codesign.measured import fill
 from ddlopt.instances.workloads.codesign.strategies import Menus, Setting, Sharded
@@ -43,6 +44,8 @@ def job(
     subsets: tuple[int, ...] | None = None,
     owners: str = "round_robin",
     measures: str | Path | None = None,
+    compressors: tuple[str, ...] | None = None,
+    error_budget: float | None = None,
 ) -> CodesignInstance:
     """A job of TopoOpt's evaluation; nothing in it is random.
 
@@ -71,6 +74,11 @@ def job(
         Whether a table may be whole on the one server that has its turn, or on any.
     measures : str or Path, optional
         Operator times to use in place of the roofline (:mod:`ddlopt.instances.readers.graphs.flexnet_measures`).
+    compressors : tuple of str, optional
+        ``fp16`` or ``random_k:RATIO``: in what ways gradients of layers may be sent besides as they are, see
+        :mod:`ddlopt.instances.workloads.codesign.compressors`.
+    error_budget : float, optional
+        Which part of the energy of all gradients may be lost by that; None for no limit.
 
     Raises
     ------
@@ -103,6 +111,8 @@ def job(
         subsets=subsets,
         owners=owners,
         measures=None if measures is None else read_measures(measures),
+        compressors=compressors,
+        error_budget=error_budget,
     ).model_copy(update={"name": f"{job}-n{servers}-d{degree}"})
 
 
@@ -136,6 +146,8 @@ def graph_job(
     micro_batches: int = 1,
     recompute: bool = False,
     sharded: str = "none",
+    compressors: tuple[str, ...] | None = None,
+    error_budget: float | None = None,
 ) -> CodesignInstance:
     """Any network that is cut into pieces; the options are those of :func:`job`.
 
@@ -155,12 +167,21 @@ def graph_job(
         Whether the backward pass makes the inside of blocks again.
     sharded : {"none", "optimizer", "gradients", "parameters"}
         What of the state replicas share out, each with all before it (ZeRO 1 to 3).
+    compressors : tuple of str, optional
+        As of :func:`job`; gradients of shared state are not compressed.
+    error_budget : float, optional
+        Which part of the energy of all gradients may be lost by that; None for no limit.
     """
     at_least("servers", servers, 2)
     at_least("degree", degree, 1)
     at_least("gpus_per_server", gpus_per_server, 1)
     at_least("batch_per_gpu", batch_per_gpu, 1)
     positive("gigabit_per_s", gigabit_per_s)
+    menu = compressions(compressors or ())
+    if menu and sharded != "none":
+        raise OptionError(f"compressors is for sharded=none; with {sharded} gradients are not reduced by themselves")
+    if error_budget is not None:
+        at_least("error_budget", error_budget, 0)
     numbers = precision_of(precision)
     if state_bytes_per_parameter is None:
         state_bytes_per_parameter = _STATE_FP32 if numbers == FP32 else numbers.state_bytes
@@ -198,11 +219,13 @@ def graph_job(
     menus = Menus(setting)
     layers = menus.layers(graph)
     measured = [] if measures is None else fill(layers, graph, setting, device, measures)
+    layers = add_compressed(layers, graph, setting, menu)
     place_of = {layer["name"]: place for place, layer in enumerate(layers)}
     return CodesignInstance.from_data(
         {
             "name": f"{name}-n{servers}-d{degree}",
-            "source": f"{source}. {_told(name, setting, gpu.name, measures, measured)}",
+            "source": f"{source}. {_told(name, setting, gpu.name, measures, measured)}"
+            + (f"; gradients may be compressed by {', '.join(dict.fromkeys(compressors or ()))}" if menu else ""),
             "servers": servers,
             "degree": degree,
             "link_bandwidth_bytes_per_s": gigabit_per_s * GIGABIT_PER_S,
@@ -211,6 +234,7 @@ def graph_job(
             "layouts": menus.layouts,
             "group_sets": menus.group_sets,
             "layers": layers,
+            "error_budget": error_budget,
             "edges": [(place_of[read], place_of[piece.name]) for piece in graph.pieces for read in piece.reads],
         }
     )

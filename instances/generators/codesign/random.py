@@ -38,6 +38,8 @@ def random_job(
     traffic: float = 0.0,
     measured: float = 0.0,
     memory_slack: float | None = None,
+    compressors: int | None = None,
+    error_slack: float | None = None,
     optics: str = "one_way",
     overlap: str = "none",
     parallel_links: bool = True,
@@ -63,12 +65,21 @@ def random_job(
         a measured time.
     memory_slack : float or None
         Memory of a server = this times what the fullest one needs in a drawn choice of strategies; None for no limit.
+    compressors : int or None
+        Compressed versions of every strategy that reduces anything: a part of the bytes for an error of 1, 2, 4 and so
+        on and a time, both drawn for each.
+    error_slack : float or None
+        The error budget, as a part of what is lost with the largest error of each layer; None for no limit.
     """
     at_least("servers", servers, 2)
     at_least("degree", degree, 1)
     at_least("layers", layers, 1)
     at_least("strategies", strategies, 1)
     at_least("twins", twins, 0)
+    if compressors is not None:
+        at_least("compressors", compressors, 0)
+    if error_slack is not None:
+        at_least("error_slack", error_slack, 0)
     positive("mean_bytes", mean_bytes)
     parts = {"density": density, "reduction": reduction, "traffic": traffic, "measured": measured}
     for option, value in parts.items():
@@ -100,6 +111,8 @@ def random_job(
         made.append(made[model] | {"name": f"twin.{twin}"})
         edges += [(source, layers + twin) for source, target in edges if target == model and source < layers]
         edges += [(layers + twin, target) for source, target in edges if source == model and target < layers]
+    _compress(rng, made, compressors or 0)
+    most = sum(max(each.get("error", 0.0) for each in layer["strategies"]) for layer in made)
     memory = None if memory_slack is None else memory_slack * _fullest(rng, servers, layouts, made)
     return CodesignInstance.from_data(
         {
@@ -123,6 +136,7 @@ def random_job(
             "group_sets": groups,
             "layers": made,
             "edges": edges,
+            "error_budget": None if error_slack is None else error_slack * most,
         }
     )
 
@@ -164,6 +178,29 @@ def _strategy(
             {"groups": each, "bytes": _bytes(rng, rates.mean_bytes)} for each in used if rng.random() < rates.reduction
         ],
         "traffic": sent,
+    }
+
+
+def _compress(rng: np.random.Generator, layers: list[dict[str, Any]], compressors: int) -> None:
+    """Add the compressed versions of all strategies; twins, which share their strategies, have the same."""
+    known: dict[int, list[dict[str, Any]]] = {}
+    for layer in layers:
+        plain = layer["strategies"]
+        if id(plain) not in known:
+            known[id(plain)] = list(plain)
+            for strategy, number in itertools.product(plain, range(compressors)):
+                if strategy["reductions"]:
+                    known[id(plain)].append(_compressed(rng, strategy, number))
+        layer["strategies"] = known[id(plain)]
+
+
+def _compressed(rng: np.random.Generator, plain: dict[str, Any], number: int) -> dict[str, Any]:
+    part = int(rng.integers(1, 8)) / 8
+    return plain | {
+        "name": f"{plain['name']}+c{number}",
+        "reductions": [each | {"bytes": part * each["bytes"]} for each in plain["reductions"]],
+        "encoding_s": int(rng.integers(0, 5)) / 4,
+        "error": float(2**number),
     }
 
 

@@ -197,6 +197,8 @@ def codesign(
     micro_batches: int = 1,
     recompute: bool = False,
     sharded: str = "none",
+    compressors: tuple[str, ...] | None = None,
+    error_budget: float | None = None,
 ) -> CodesignInstance:
     """How each layer of a network is split over the servers, together with links, rings and routes.
 
@@ -210,7 +212,7 @@ def codesign(
         As in :func:`topology`.
     overlap, memory_gigabytes, state_bytes_per_parameter, groups, subsets
         As in :func:`~ddlopt.instances.generators.codesign.jobs.job`.
-    micro_batches, recompute, sharded
+    micro_batches, recompute, sharded, compressors, error_budget
         As in :func:`~ddlopt.instances.generators.codesign.jobs.graph_job`.
     """
     given: dict[str, Any] = {"micro_batches": micro_batches, "recompute": recompute, "sharded": sharded}
@@ -231,6 +233,8 @@ def codesign(
         groups=groups,
         subsets=subsets,
         precision=network.in_precision(precision),
+        compressors=compressors,
+        error_budget=error_budget,
     )
     instance = make(**given)
     return instance if fits(instance) else instance.model_copy(update={"remedies": _remedies(make, given, batch)})

@@ -71,6 +71,8 @@ from ddlopt.instances.workloads.training import PASSES
 Owners = Literal["round_robin", "all"]
 Sharded = Literal["none", "optimizer", "gradients", "parameters"]
 Groups = tuple[tuple[int, ...], ...]
+GRADIENTS = "gradients"
+"""Beside the fields of a piece's strategy: how many of its reductions, the last ones, are of gradients."""
 Fields = dict[str, Any]
 """Fields of a strategy, a layer or an instance."""
 # A tenth: an assumption.
@@ -347,6 +349,8 @@ class Menus:
         held_bytes = sum(count * setting.parameter_bytes(len(groups[0])) for groups, count in weights)
         kept_bytes = 0.0 if passes > PASSES else number_bytes * kept / setting.micro_batches
         again = (passes - 1) / (PASSES - 1)
+        activations = self._reductions([(groups, number_bytes * again * count) for groups, count in exchanged])
+        gradients = self._reductions([(groups, setting.reduced_bytes * count) for groups, count in weights])
         return {
             "name": name,
             "reads": reads,
@@ -354,8 +358,8 @@ class Menus:
             "flops": passes * flops,
             "moved_bytes": passes * number_bytes * (read + moved),
             "memory_bytes": held_bytes + kept_bytes,
-            "reductions": self._reductions([(groups, number_bytes * again * count) for groups, count in exchanged])
-            + self._reductions([(groups, setting.reduced_bytes * count) for groups, count in weights]),
+            "reductions": activations + gradients,
+            GRADIENTS: len(gradients),
         }
 
     def _reductions(self, sizes: Sequence[tuple[Groups, float]]) -> list[Fields]:

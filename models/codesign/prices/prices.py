@@ -1,4 +1,4 @@
-"""Prices of compute time, bytes and memory under which layers mind only themselves and their neighbours."""
+"""Prices of compute time, bytes, memory and errors under which layers mind only themselves and their neighbours."""
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -36,6 +36,8 @@ class Prices:
         That path: parts of layers, a mixture of paths.
     rows : (rows,) array
         Of the bytes of servers and of all links.
+    error : float
+        Of the part of the error budget that is taken beyond all of it, in seconds.
     """
 
     busy: Floats
@@ -43,6 +45,7 @@ class Prices:
     profile: Floats
     rows: Floats
     memory: Floats
+    error: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,7 @@ class PricedBound:
     choices : tuple of int
         Index of each layer's strategy: of those that attained a minimum, the ones with the least bound of their own.
     choices_s : float
-        Their own bound for every topology; inf where none fitted in memory.
+        Their own bound for every topology; inf where none kept to the limits.
     prices : Prices
     """
 
@@ -69,12 +72,12 @@ class PricedBound:
 class PricedSum:
     r"""A lower bound on the iteration time that is a sum over layers and edges, and its minimum over all strategies.
 
-    With :math:`\mu, \nu, \pi \ge 0` and :math:`\sum \mu = \sum \nu = 1` (``overlap="full"``: all of μ and ν together
-    are 1), every plan with gradient bytes and bytes of patterns m has
+    With :math:`\mu, \nu, \pi, \epsilon \ge 0` and :math:`\sum \mu = \sum \nu = 1` (``overlap="full"``: all of μ and ν
+    together are 1), every plan with gradient bytes and bytes of patterns m has
 
     .. math::
         T \ge \textstyle\sum_s \mu_s\, busy_s + \mu_0\, path + \sum_r \nu_r (R m)_r
-            + \sum_s \pi_s \bigl(\frac{memory_s}{M} - 1\bigr) ,
+            + \sum_s \pi_s \bigl(\frac{memory_s}{M} - 1\bigr) + \epsilon \bigl(\frac{error}{E} - 1\bigr) ,
 
     where R are the rows of :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound` (without what a
     server receives beyond what it sends): what a server sends or receives over its d links, and bytes times hops over
@@ -100,6 +103,10 @@ class PricedSum:
         self.times = np.concatenate(tables.compute_s)
         limit = instance.device.memory_bytes
         self.memory = None if limit is None else np.concatenate(tables.memory_bytes) / limit
+        # A strategy that loses more than the budget by itself is taken by nobody.
+        lost, most = np.concatenate(tables.errors), instance.most_error
+        self.excluded = lost > most
+        self.errors = lost / most if 0 < most < inf else np.zeros(len(lost))
         self.own = _own_figures(tables)
         self.rows: Floats = (
             np.vstack([demand.server_rows, demand.hop_bytes / demand.capacity]) / instance.link_bandwidth_bytes_per_s
@@ -122,10 +129,12 @@ class PricedSum:
         costs += self.own @ figure_s
         if self.memory is not None:
             costs += self.memory * (prices.memory @ self.kinds)[self.set_of]
+        costs += self.errors * prices.error
+        costs[self.excluded] = inf
         pattern_s = np.append(figure_s[len(self.tables.groups_of) :], 0.0)
         tables = [self.tables.edge_bytes[e] * pattern_s[self.tables.moves[e]] for e in self.moving]
         found = self.elimination.minimum([costs[a:b] for a, b in pairwise(self.starts)], tables)
-        return found.value - float(prices.memory.sum()), found.choices
+        return found.value - float(prices.memory.sum()) - prices.error, found.choices
 
     def at(self, choices: tuple[int, ...]) -> tuple[Prices, float]:
         """What each price is a weight of, for a choice; and the choice's own bound in seconds."""
@@ -138,21 +147,24 @@ class PricedSum:
         memory = np.zeros(len(self.kinds))
         if self.memory is not None:
             memory = self.kinds @ np.bincount(self.set_of[places], self.memory[places], sets) - 1
-            time = time if tables.fits(choices) else inf
+        error = float(self.errors[places].sum()) - 1 if self.errors.any() else 0.0
+        time = time if tables.fits(choices) else inf
         profile = _longest_path(tables, self.times[places])
         path = float(profile @ self.times[places])
-        return Prices(busy, path, profile, self.rows @ figures, memory), time
+        return Prices(busy, path, profile, self.rows @ figures, memory, error), time
 
     def ascended(self, prices: Prices, slope: Prices, missing_s: float, scale_s: float) -> Prices:
         """Prices one step further up, by Polyak's rule: to where a linear function would have gained ``missing_s``."""
         bearing = slope.memory * scale_s if self.memory is not None else np.zeros(len(self.kinds))
         bearing = np.where((bearing < 0) & (prices.memory <= 0), 0.0, bearing)
+        lost = 0.0 if slope.error < 0 and prices.error <= 0 else slope.error * scale_s
         compute = np.append(prices.busy, prices.path), np.append(slope.busy, slope.path)
         parts = [compute, (prices.rows, slope.rows)]
         if self.tables.instance.overlap == "full":
             parts = [(np.concatenate([a, b]), np.concatenate([c, d])) for (a, c), (b, d) in [parts]]
         steepness = sum(float(((up - up.mean()) ** 2).sum()) for _, up in parts) + float((bearing**2).sum())
-        size = sum(float((up**2).sum()) for _, up in parts) + float((bearing**2).sum())
+        steepness += lost**2
+        size = sum(float((up**2).sum()) for _, up in parts) + float((bearing**2).sum()) + lost**2
         if steepness <= ROUNDING**2 * size:  # what is left is rounding, along which a step would lead nowhere
             return prices
         step = missing_s / steepness
@@ -164,6 +176,7 @@ class PricedSum:
             profile=slope.profile if prices.path == 0 else (prices.profile + slope.profile) / 2,
             rows=moved[kinds + 1 :],
             memory=np.maximum(prices.memory + step * bearing * scale_s, 0),
+            error=max(0.0, prices.error + step * lost * scale_s),
         )
 
 

@@ -8,10 +8,10 @@ from ddlopt.models.codesign.tables import Tables
 def twin_layers(tables: Tables) -> tuple[tuple[int, ...], ...]:
     r"""Every layer in one class: those of a class can be exchanged without any change, and no edge joins two classes.
 
-    Two layers are *twins* if their strategies have the same times, memory, servers and bytes, one by one, and if both
-    read the same layers and are read by the same ones, with the same bytes and patterns. Exchanging two twins is then
-    an automorphism of the instance that leaves everything else where it is. So the permutations of a class of K twins
-    act on its choices alone, and of the :math:`A^K` choices of A strategies, only the
+    Two layers are *twins* if their strategies have the same times, memory, errors, servers and bytes, one by one, and
+    if both read the same layers and are read by the same ones, with the same bytes and patterns. Exchanging two twins
+    is then an automorphism of the instance that leaves everything else where it is. So the permutations of a class of K
+    twins act on its choices alone, and of the :math:`A^K` choices of A strategies, only the
     :math:`\binom{K + A - 1}{A - 1}` orbits differ: how many layers take each strategy.
 
     Numbers also suffice for the pairs along an edge if its other end is a single layer: where that takes b, the number
@@ -39,6 +39,7 @@ def twin_layers(tables: Tables) -> tuple[tuple[int, ...], ...]:
         own = (
             tables.compute_s[layer].tobytes(),
             tables.memory_bytes[layer].tobytes(),
+            tables.errors[layer].tobytes(),
             tuple(servers.tobytes() for servers in tables.runs_on[layer]),
             tuple(tuple(sorted(amounts.items())) for amounts in tables.reductions[layer]),
             tuple(tuple(sorted(amounts.items())) for amounts in tables.sent[layer]),

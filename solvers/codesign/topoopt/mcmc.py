@@ -107,7 +107,7 @@ class Metropolis:
         Raises
         ------
         NoSolutionError
-            If the first choice does not fit into memory, or sends what has no way.
+            If the first choice does not fit into memory, loses too much, or sends what has no way.
         """
         began = time.perf_counter()
         walker = Walker(routes)
@@ -145,11 +145,13 @@ class Walker:
             blocked,
             instance.link_bandwidth_bytes_per_s,
             np.inf if limit is None else limit,
+            instance.most_error,
             instance.overlap == "full",
         )
         layers, arcs, n = len(instance.layers), loads.shape[1], instance.servers
         self.state, self.trial = (
-            State(np.zeros(layers, dtype=np.int64), np.zeros(arcs), np.zeros(n), np.zeros(n)) for _ in range(2)
+            State(np.zeros(layers, dtype=np.int64), np.zeros(arcs), np.zeros(n), np.zeros(n), np.zeros(1))
+            for _ in range(2)
         )
         self.scratch = Scratch(
             np.zeros(len(loads)), np.zeros(len(loads), dtype=np.int64), np.zeros(layers), np.zeros(layers, dtype=bool)
@@ -181,6 +183,7 @@ def rows_of(tables: Tables) -> Rows:
         np.array(name, dtype=np.int64),
         np.concatenate(tables.compute_s).astype(np.float64),
         np.concatenate(tables.memory_bytes).astype(np.float64),
+        np.concatenate(tables.errors).astype(np.float64),
         np.array(place, dtype=np.int64),
         _starts([len(servers) for servers in places]),
         np.array([server for servers in places for server in servers], dtype=np.int64),

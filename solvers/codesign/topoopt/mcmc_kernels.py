@@ -23,7 +23,7 @@ CONTINUE = 0.75
 
 
 class Rows(NamedTuple):
-    """Strategies: first row of each layer; of each row its name (equal names, equal numbers), time, memory and place.
+    """Strategies: first row of each layer; of each its name (equal names, equal numbers), time, memory, error, place.
 
     The servers of place p are ``servers[place_first[p] : place_first[p + 1]]``; row r by itself sends
     ``amount[sent_first[r] : sent_first[r + 1]]`` bytes in the columns ``column[…]``.
@@ -33,6 +33,7 @@ class Rows(NamedTuple):
     name: Ints
     time: Floats
     memory: Floats
+    error: Floats
     place: Ints
     place_first: Ints
     servers: Ints
@@ -65,16 +66,18 @@ class Fabric(NamedTuple):
     blocked: Bools
     bandwidth: float
     memory: float
+    error: float
     overlap: bool
 
 
 class State(NamedTuple):
-    """Strategies chosen and what follows: (layers,), loads (arcs,), busy and memory (n,) by server."""
+    """Strategies chosen and what follows: (layers,), loads (arcs,), busy and memory (n,) by server, error (1,)."""
 
     choice: Ints
     load: Floats
     busy: Floats
     memory: Floats
+    error: Floats
 
 
 class Scratch(NamedTuple):
@@ -95,10 +98,10 @@ class Tally(NamedTuple):
     accepted: int
 
 
-_ROWS = "record(Rows, i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1])"
+_ROWS = f"record(Rows, {2 * 'i8[::1], '}{3 * 'f8[::1], '}{5 * 'i8[::1], '}f8[::1])"
 _GRAPH = "record(Graph, i8[::1], i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
-_FABRIC = "record(Fabric, f8[:, ::1], b1[::1], f8, f8, b1)"
-_STATE = "record(State, i8[::1], f8[::1], f8[::1], f8[::1])"
+_FABRIC = "record(Fabric, f8[:, ::1], b1[::1], f8, f8, f8, b1)"
+_STATE = "record(State, i8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
 _SCRATCH = "record(Scratch, f8[::1], i8[::1], f8[::1], b1[::1])"
 
 
@@ -133,6 +136,7 @@ def _edge_column(e: int, graph: Graph, rows: Rows, choice: Ints) -> int:
 @helper
 def _occupy(row: int, sign: float, rows: Rows, state: State) -> None:
     place, busy, memory = rows.place[row], state.busy, state.memory
+    state.error[0] += sign * rows.error[row]
     for i in range(rows.place_first[place], rows.place_first[place + 1]):
         server = rows.servers[i]
         busy[server] += sign * rows.time[row]
@@ -176,7 +180,9 @@ def settle(fabric: Fabric, state: State, scratch: Scratch, count: int) -> bool:
 
 @helper
 def time_of(rows: Rows, graph: Graph, fabric: Fabric, state: State, scratch: Scratch) -> float:
-    """Iteration time of the state; infinite where it does not fit into memory."""
+    """Iteration time of the state; infinite where it does not fit into memory, or loses too much."""
+    if state.error[0] > fabric.error:
+        return np.inf
     busy, memory, load, done = state.busy, state.memory, state.load, scratch.done
     compute, busiest = 0.0, 0.0
     for server in range(len(busy)):
@@ -211,6 +217,7 @@ def fill(choice: Ints, rows: Rows, graph: Graph, fabric: Fabric, state: State, s
     """Set the state to a choice from scratch; returns its time, infinite where it cannot be."""
     for a in range(len(state.load)):
         state.load[a] = 0.0
+    state.error[0] = 0.0
     for server in range(len(state.busy)):
         state.busy[server] = state.memory[server] = 0.0
     count = 0
@@ -238,6 +245,7 @@ def _copy(source: State, target: State) -> None:
     for server in range(len(busy)):
         new_busy[server] = busy[server]
         new_memory[server] = memory[server]
+    target.error[0] = source.error[0]
 
 
 @helper

@@ -162,7 +162,9 @@ def cycle_time_s(instance: CodesignInstance) -> float | None:
             tables.compute_of(choices), float((loads[0] @ reduced + loads[1] @ moved).max())
         )
 
-    choices = [int(each.argmin()) for each in tables.memory_bytes]
+    leanest = [int(each.argmin()) for each in tables.memory_bytes]
+    least_lost = [int(np.lexsort(keys)[0]) for keys in zip(tables.memory_bytes, tables.errors, strict=True)]
+    choices = leanest if tables.fits(leanest) else least_lost
     if not tables.fits(choices):
         return None
     best, improved = time(choices), True

@@ -1,4 +1,4 @@
-"""Which strategy each layer takes, as integer variables, and what follows for times, memory and bytes."""
+"""Which strategy each layer takes, as integer variables, and what follows for times, memory, bytes and errors."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,9 +25,11 @@ def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, 
     .. math::
         & \textstyle\sum_a x_{la} = 1, \qquad \sum_b y_{eab} = x_{ua}, \qquad \sum_a y_{eab} = x_{vb} \\
         & C \ge \textstyle\sum_{la:\ s \in S_{la}} t_{la} x_{la} \quad \text{for every server s}, \qquad
-          \textstyle\sum_{la:\ s \in S_{la}} m_{la} x_{la} \le M \\
+          \textstyle\sum_{la:\ s \in S_{la}} m_{la} x_{la} \le M , \qquad
+          \textstyle\sum_{la} e_{la} x_{la} \le E \\
         & f_v \ge f_u + \textstyle\sum_a t_{va} x_{va} \quad \text{for every edge } (u, v), \qquad C \ge f_v
 
+    The last one in the first line is the budget for what compression loses, where there is one.
     The two sums over what runs on server s go by way of one variable for every set of servers :math:`S_{la}` that there
     is, which keeps the matrix sparse.
 
@@ -83,6 +85,7 @@ def add_strategies(block: pyo.Block, instance: CodesignInstance, unit_s: float, 
     edges = [e for e, ends in enumerate(instance.edges) if size.keys() >= set(ends)]
     _add_transitions(block, instance, edges, size)
     _add_servers(block, instance, unit_s)
+    _add_error(block, instance)
     _add_paths(block, instance, edges, size, unit_s)
     _add_bytes(block, instance, tables, unit_s * instance.link_bandwidth_bytes_per_s)
 
@@ -221,6 +224,20 @@ def _add_servers(block: pyo.Block, instance: CodesignInstance, unit_s: float) ->
     @block.Constraint(block.BUSY, doc="strategies fit into the memory of a server")
     def memory_suffices(b: Any, server: int) -> Any:
         return linear((1.0, b.set_memory[place]) for place in sets_of[server]) <= 1
+
+
+def _add_error(block: pyo.Block, instance: CodesignInstance) -> None:
+    """Strategies together lose no more than the budget; one that does so by itself is taken by no layer."""
+    tables, most = tables_of(instance), instance.most_error
+    if instance.error_budget is None:
+        return
+    for layer, a in block.CHOICES:
+        if tables.errors[layer][a] > most:
+            block.strategy[layer, a].setub(0)
+    lost = {(layer, a): float(tables.errors[layer][a]) for layer, a in block.CHOICES}
+    row = linear((error / most, block.strategy[each]) for each, error in lost.items() if 0 < error <= most)
+    if row.linear_vars:
+        block.error_budget_is_kept = pyo.Constraint(expr=row <= 1, doc="strategies lose no more than they may")
 
 
 def _add_paths(
