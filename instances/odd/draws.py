@@ -99,7 +99,7 @@ def _other_jobs(instance: SchedulingInstance, draw: random.Random) -> Scheduling
 
 
 def _codesign(draw: random.Random, seed: int) -> Instance:
-    rng = np.random.default_rng([40, seed])
+    rng, lossy = np.random.default_rng([40, seed]), np.random.default_rng([41, seed])
     servers = draw.randint(2, 6)
     instance = random_job(
         rng,
@@ -112,12 +112,12 @@ def _codesign(draw: random.Random, seed: int) -> Instance:
         traffic=draw.choice((0.0, 0.5)),
         measured=draw.choice((0.0, 0.5)),
         memory_slack=draw.choice((None, None, 1.0)),
-        compressors=draw.choice((None, None, None, 1)),
-        error_slack=draw.choice((None, 0.0, 0.5)),
         optics=draw.choice(("one_way", "one_way", "duplex")),
         overlap=draw.choice(("none", "none", "full")),
         parallel_links=draw.random() < 0.8,
         host_forwarding=draw.random() < 0.85,
+        compressors=1 if lossy.random() < RARE else None,
+        error_slack=float(lossy.choice((0.0, 0.3, 0.7))) if lossy.random() < 0.5 else None,
     )
     return instance if draw.random() < 0.3 else any_groups(instance, draw)
 

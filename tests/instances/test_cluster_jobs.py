@@ -47,6 +47,17 @@ def test_jobs_of_files(files):
     assert [problem.family for problem in made.problems] == ["deployment", "codesign", "codesign"]
 
 
+def test_compressors_of_a_job_are_options_of_its_layers(files):
+    lossy = IMAGES | {"name": "lossy", "compressors": ["fp16", "random_k:0.1"], "error_budget": 0.25}
+    jobs, cluster = files(IMAGES, lossy, lossy | {"name": "more", "error_budget": 0.5})
+    made = convert(jobs, "cluster-jobs", cluster=str(cluster))
+    assert [job.workload for job in made.jobs] == [0, 1, 2]
+    assert [problem.error_budget for problem in made.problems] == [None, None, 0.25, 0.25, 0.5, 0.5]
+    names = [{each.name for layer in problem.layers for each in layer.strategies} for problem in made.problems]
+    assert {"data+fp16", "data+random_k:0.1"} <= names[2]
+    assert not any("+" in name for name in names[0])
+
+
 def test_the_command_takes_files(files, capsys):
     jobs, cluster = files(TOLD)
     assert run(["generate", "cluster", "--jobs", str(jobs), "--cluster", str(cluster)]) == 0
@@ -64,6 +75,10 @@ def test_the_command_takes_files(files, capsys):
         (IMAGES | {"servers": [2, 16]}, "may have 16 servers, and cluster 'mine' has 8"),
         (IMAGES | {"servers": [1]}, "links are laid between at least 2"),
         (IMAGES | {"servers": [0, 2]}, "a job needs at least one"),
+        (IMAGES | {"error_budget": -0.1}, "error_budget: input should be greater than or equal to 0"),
+        (IMAGES | {"compressors": ["fp17"]}, "compressor is 'fp17'; use one of"),
+        (IMAGES | {"compressors": ["sign"]}, "compressors has 'sign'; rings of layers take: fp16, random_k:RATIO"),
+        (CHAT | {"compressors": ["fp16"]}, "compressors and error_budget are for a workload or a file of ONNX"),
         (TOLD | {"deadline_s": 8}, "its deadline, 8 s, is before its arrival, 9 s"),
         (TOLD | {"workload": "vgg16"}, "has workload and step_s"),
         ({"name": "none", "iterations": 1}, "has nothing to train"),

@@ -111,7 +111,7 @@ REFUSED = {
         ({"overlap": "some"}, "overlap is 'some'; use one of: none, full"),
         ({"mean_bytes": 0.0}, "mean_bytes is 0.0; it must be positive"),
         ({"strategies": "many"}, "strategies is 'many'; it must be a whole number"),
-        ({"colour": 1}, "kind 'random' takes no option 'colour'; it takes: degree"),
+        ({"colour": 1}, "kind 'random' takes no option 'colour'; it takes: compressors, degree"),
     ],
     "compression forward-network": [
         ({"model": "lenet"}, "model is 'lenet'; use one of: vgg16"),

@@ -58,9 +58,12 @@ NOT_DRAWN = {
         "timeline.menus.*.*.stages.*.launch_s": "twins, unequal figures, zero",
     },
     "codesign": {
+        "error_budget": "missing",
         "group_sets.*.*": "empty",
         "layers": "empty",
         "layers.*.strategies": "empty",
+        "layers.*.strategies.*.encoding_s": "zero",
+        "layers.*.strategies.*.error": "zero",
         "layouts": "empty",
         "layouts.*.servers": "empty",
         "remedies": "empty",

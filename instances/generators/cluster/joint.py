@@ -146,6 +146,8 @@ def of_topoopt(
     gpus_per_server: int | None = None,
     accelerator: str | Accelerator = "a100",
     memory_gigabytes: float | None = 40.0,
+    compressors: tuple[str, ...] = (),
+    error_budget: float | None = None,
 ) -> CodesignInstance:
     """A job of TopoOpt's shared cluster, on any number of servers the same network and the same samples.
 
@@ -169,6 +171,8 @@ def of_topoopt(
         subsets=None,
         owners="round_robin",
         measures=None,
+        compressors=compressors,
+        error_budget=error_budget,
     ).changed(name=f"{job}-n{servers}-d{degree}")
 
 

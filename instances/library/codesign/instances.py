@@ -26,6 +26,8 @@ def instances() -> Iterator[CodesignInstance]:
         for servers in DUPLEX[1]:
             made = generate("job", job=job, servers=servers, degree=4, optics="duplex")
             yield made.model_copy(update={"name": f"{job}-n{servers}-d4-duplex"})
+    menu: dict[str, Any] = {"compressors": ("fp16", "random_k:0.1", "random_k:0.01"), "error_budget": 0.25}
+    yield generate("job", job="vgg16", servers=16, degree=4, name="vgg16-n16-d4-compressed", **menu)
     yield from tiny()
 
 
@@ -40,6 +42,8 @@ def tiny() -> Iterator[CodesignInstance]:
     yield _tiny("tiny-tables-n4-d2", dlrm, owners="all", **tables)
     yield _tiny("tiny-memory-n4-d2", dlrm, memory_gigabytes=0.15, **tables)
     yield _tiny("tiny-overlap-n4-d2", candle, fabric={"overlap": "full"}, **halves | {"gigabit_per_s": 20})
+    lossy: dict[str, Any] = {"compressors": ("fp16", "random_k:0.25"), "error_budget": 0.4}
+    yield _tiny("tiny-compressed-n4-d2", candle, **halves | lossy | {"gigabit_per_s": 5})
     yield _tiny("tiny-duplex-n4-d3", candle, fabric={"optics": "duplex"}, **halves)
     yield _tiny("tiny-cosets-n6-d2", candle, **thirds)
     yield _tiny("tiny-factors-n6-d3", ncf, **thirds | {"subsets": ()})

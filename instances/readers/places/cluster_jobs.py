@@ -5,7 +5,8 @@ transformer's ``config.json``, or what it holds), ``workload`` (one of TopoOpt's
 ``step_s`` (seconds of an iteration by number of servers, measured). Then ``iterations``, or ``tokens`` of a
 transformer; ``servers``, the numbers that it may have; ``arrival_s``, ``weight``, ``deadline_s``; ``global_batch``,
 ``sequence`` and ``precision`` of a transformer, ``batch`` of a GPU of others, on the fewest
-servers: on more a GPU has less, so that an iteration is the same.
+servers: on more a GPU has less, so that an iteration is the same; ``compressors`` of these and ``error_budget``, as of
+:func:`ddlopt.instances.generators.codesign.jobs.job`.
 """
 
 import json
@@ -31,6 +32,8 @@ from ddlopt.models.errors import DdloptError, InstanceError
 from ddlopt.models.reading import UnreadableError, read_text
 
 _TRAINED = ("config", "workload", "onnx", "step_s")
+_PLANNED_BY = ("global_batch", "sequence", "precision", "batch", "compressors", "error_budget")
+"""What plans depend on besides."""
 _BATCH = 512
 """Samples of a transformer's step, by default."""
 
@@ -55,6 +58,8 @@ class _Job(Part):
     sequence: int | None = Field(default=None, ge=1)
     precision: str | None = None
     batch: int | None = Field(default=None, ge=1)
+    compressors: tuple[str, ...] = ()
+    error_budget: float | None = Field(default=None, ge=0)
 
 
 @checked
@@ -151,10 +156,10 @@ class _Made:
             raise InstanceError(
                 f"{where}: its deadline, {job.deadline_s:g} s, is before its arrival, {job.arrival_s:g} s"
             )
+        if (job.compressors or job.error_budget is not None) and job.workload is None and job.onnx is None:
+            raise InstanceError(f"{where}: compressors and error_budget are for a workload or a file of ONNX")
         widths = self._widths(where, job)
-        key = json.dumps(
-            job.model_dump(include={*_TRAINED, "global_batch", "sequence", "precision", "batch"}) | {"servers": widths}
-        )
+        key = json.dumps(job.model_dump(include={*_TRAINED, *_PLANNED_BY}) | {"servers": widths})
         if key not in self._known:
             try:
                 choices = self._choices(job, widths)
@@ -220,6 +225,7 @@ class _Made:
             raise InstanceError(f"there is no workload '{job.workload}'; there are: {', '.join(JOBS)}")
         options: dict[str, Any] = self._of_cluster(_LINKS, width)
         options["degree"] = min(int(options["degree"]), width - 1)
+        options |= {"compressors": job.compressors, "error_budget": job.error_budget}
         if job.workload is not None:
             return of_topoopt(job.workload, least=least, batch_per_gpu=job.batch, **options)
         assert job.onnx is not None

@@ -21,9 +21,9 @@ def test_what_the_library_must_hold():
     sizes = ("n12-d4", "n16-d4", "n32-d4", "n64-d4", "n128-d4", "n128-d8")
     wanted = {f"codesign/{job}-{size}" for job in jobs for size in sizes}
     duplex = {f"codesign/{job}-n{n}-d4-duplex" for job in ("bert", "dlrm", "ncf") for n in (16, 32, 128)}
-    assert set(names("codesign")) == wanted | duplex | set(TINY)
+    assert set(names("codesign")) == wanted | duplex | set(TINY) | {"codesign/vgg16-n16-d4-compressed"}
     assert all(load(name).optics == "duplex" for name in duplex)
-    assert len(TINY) == 7
+    assert len(TINY) == 8
 
 
 def test_links_are_those_of_the_clusters():
@@ -63,6 +63,7 @@ def test_tiny_instances_have_every_feature():
     cosets = {groups for each in tiny for groups in each.group_sets if len(groups) > 1 and groups[0] != (0, 1)}
     assert ((0, 2, 4), (1, 3, 5)) in cosets
     assert max(len(each.layers) for each in tiny) <= 8
+    assert {each.error_budget is None for each in tiny} == {each.error == 0 for each in strategies} == {True, False}
 
 
 @pytest.mark.parametrize("name", ["tiny-memory-n4-d2", "tiny-drawn-n5-d2"])

@@ -31,7 +31,7 @@ def compressed(seed, **more):
     return random_job(rng, **options | more)
 
 
-@for_each("seed", [0, 2, *map(slow, range(24))])
+@for_each("seed", [0, 2, *map(slow, range(12))])
 @pytest.mark.parametrize("method", ["auto", "joint-milp:rings=all"])
 def test_what_is_proven_is_the_best_that_keeps_the_budget(seed, method):
     instance = compressed(seed)
