@@ -19,7 +19,6 @@ from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.prices.prices import PricedSum, best_prices
-from ddlopt.models.codesign.symmetry.servers import server_symmetry
 from ddlopt.models.codesign.symmetry.twins import twin_layers
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InstanceError, OptionError
@@ -241,17 +240,6 @@ def test_layers_with_other_errors_are_no_twins_and_no_images():
     assert twin_layers(tables_of(both)) == ((0, 1),)
     other = twin | {"strategies": [each | {"error": 2 * each.get("error", 0.0)} for each in twin["strategies"]]}
     assert twin_layers(tables_of(instance.changed(layers=[layer, other]))) == ((0,), (1,))
-
-
-def test_servers_whose_layers_lose_otherwise_are_not_exchanged():
-    def layer(name, server, error):
-        return {"name": name, "strategies": [{"name": "here", "writes": server, "flops": 1.0, "error": error}]}
-
-    layouts = [{"batch_parts": 1, "servers": [server]} for server in range(2)]
-    same = one_layer(2.0, layouts=layouts, layers=[layer("a", 0, 1.0), layer("b", 1, 1.0)])
-    other = one_layer(2.0, layouts=layouts, layers=[layer("a", 0, 1.0), layer("b", 1, 0.5)])
-    assert len(server_symmetry(tables_of(same)).orbits) == 1
-    assert len(server_symmetry(tables_of(other)).orbits) == 2
 
 
 def test_a_job_offers_each_compressor_for_gradients_alone():
