@@ -5,7 +5,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.fastest import fastest_rates
-from ddlopt.models.scheduling.formulations.configurations import intervals
+from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.backends.highs import Highs

@@ -21,7 +21,7 @@ from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
-from ddlopt.models.scheduling.formulations.configurations import intervals
+from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.tolerances import ZERO_TOL

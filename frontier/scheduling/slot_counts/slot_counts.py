@@ -15,8 +15,8 @@ from ddlopt.frontier.scheduling.slot_counts.program import Program, SlotModel, u
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
-from ddlopt.models.scheduling.formulations.configurations import intervals
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.problem import kernels_of_bound
 from ddlopt.models.scheduling.rings.rings import Ring

@@ -1,6 +1,5 @@
 """Whole slots as choices: how many slots between two events look like which pattern of widths."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -15,6 +14,7 @@ from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
 from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.intervals import Interval, intervals
 from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, schedule_of_widths
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule
@@ -27,33 +27,6 @@ Pattern = tuple[tuple[int, int], ...]
 
 # Columns that are listed rather than generated.
 _MOST_PATTERNS = 20_000
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Slots ``first .. last - 1`` between two events: no job arrives and no deadline passes, so they are all alike."""
-
-    first: int
-    last: int
-    jobs: tuple[int, ...]
-    """The jobs that may run, in increasing order."""
-
-    @property
-    def slots(self) -> int:
-        """How many slots."""
-        return self.last - self.first
-
-
-def intervals(instance: SchedulingInstance) -> list[Interval]:
-    """The intervals between arrivals and deadlines in which some job may run, in order."""
-    windows = [(job.arrival, instance.last_slot(i)) for i, job in enumerate(instance.jobs)]
-    events = sorted({slot for window in windows for slot in window})
-    found = []
-    for first, last in itertools.pairwise(events):
-        jobs = tuple(i for i, (start, end) in enumerate(windows) if start <= first and last <= end)
-        if jobs:
-            found.append(Interval(first, last, jobs))
-    return found
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from ddlopt.models.scheduling.formulations.configurations import (
     Configurations,
     PatternPlan,
     all_patterns,
-    intervals,
     patterns_of,
     widths_of,
 )
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
