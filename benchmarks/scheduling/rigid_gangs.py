@@ -4,12 +4,12 @@ Objectives and bounds are in slots; the gap is that of the search, and times are
 """
 
 from benchmarks.harness import Benchmark, Option, shown, solved
+from ddlopt.frontier.scheduling.gangs.gang_search import GangSearch
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.needs import needs
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.exact import Exact
-from ddlopt.solvers.scheduling.gangs.gang_search import GangSearch
 from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling
 from ddlopt.solvers.scheduling.gangs.sjf_bco import SjfBco
 

@@ -14,6 +14,7 @@ from odd_instances import KINDS, odd
 from volume import slow
 
 import ddlopt
+from ddlopt.frontier.scheduling.configurations.formulation import Configurations
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
@@ -29,7 +30,6 @@ from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMe
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.errors import NotApplicableError, RangeError
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
-from ddlopt.models.scheduling.formulations.configurations import Configurations
 from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding

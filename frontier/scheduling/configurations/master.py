@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import highspy
 import numpy as np
 
+from ddlopt.frontier.scheduling.configurations.formulation import Pattern, PatternPlan
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import tangents_at
-from ddlopt.models.scheduling.formulations.configurations import Pattern, PatternPlan
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.scheduling.slot.rates import Floats

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.concave.envelope import envelope_widths
+from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.utility import DONE
@@ -304,3 +305,12 @@ def read_widths(block: pyo.Block) -> dict[tuple[int, int], int]:
         if abs(value - round(value)) > INTEGRALITY_TOL:
             raise SolverError(f"job {i} runs to {value:g} at width {w} in slot {t}; the values describe no schedule")
     return found
+
+
+def pieces_of(instance: SchedulingInstance, c: Choices) -> Pieces:
+    """Outer approximation of a job's utility on what it can reach."""
+    wanted = instance.jobs[c.job].minibatches
+    high = min(1.0, c.reach * c.unit / wanted)
+    utility = instance.jobs[c.job].utility
+    assert utility.kind != "all_or_nothing"
+    return outer_pieces(utility, 0.0, high, c.gains[0] * c.unit / wanted)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.gangs.kernels import GOAL, Goal, move, objective_of
 from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
-from ddlopt.solvers.scheduling.gangs.kernels import GOAL, Goal, move, objective_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -7,6 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.gangs.dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
+from ddlopt.frontier.scheduling.gangs.kernels import (
+    LATE,
+    Goal,
+    Pooled,
+    anneal_pooled,
+    list_schedule,
+    seed_kernels,
+    serve,
+)
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.evaluate import evaluate
@@ -19,16 +29,6 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.gangs.dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
-from ddlopt.solvers.scheduling.gangs.kernels import (
-    LATE,
-    Goal,
-    Pooled,
-    anneal_pooled,
-    list_schedule,
-    seed_kernels,
-    serve,
-)
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -70,8 +70,8 @@ class GangSearch(Heuristic, uses=("seed", "start")):
     effort: float = 1.0
 
     kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.solvers.scheduling.gangs.kernels",
-        "ddlopt.solvers.scheduling.gangs.dispatch",
+        "ddlopt.frontier.scheduling.gangs.kernels",
+        "ddlopt.frontier.scheduling.gangs.dispatch",
     )
 
     def __post_init__(self) -> None:
@@ -236,7 +236,7 @@ class _PlacedLists(_Lists):
 
 
 def placing(instance: SchedulingInstance, jobs: Gangs) -> Placing:
-    """The jobs as :func:`~ddlopt.solvers.scheduling.gangs.dispatch.dispatch` wants them."""
+    """The jobs as :func:`~ddlopt.frontier.scheduling.gangs.dispatch.dispatch` wants them."""
     unit = instance.demand.max(axis=0)
     width = np.array([job.max_workers for job in instance.jobs], dtype=np.int64)
     places = range(len(instance.jobs))

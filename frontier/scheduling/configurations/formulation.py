@@ -9,9 +9,8 @@ import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices, pieces_of
 from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.intervals import Interval, intervals
@@ -273,15 +272,6 @@ class Configurations:
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
         """The instance's objective."""
         return value * objective_unit(instance)
-
-
-def pieces_of(instance: SchedulingInstance, c: Choices) -> Pieces:
-    """Outer approximation of a job's utility on what it can reach."""
-    wanted = instance.jobs[c.job].minibatches
-    high = min(1.0, c.reach * c.unit / wanted)
-    utility = instance.jobs[c.job].utility
-    assert utility.kind != "all_or_nothing"
-    return outer_pieces(utility, 0.0, high, c.gains[0] * c.unit / wanted)
 
 
 def _add_utilities(

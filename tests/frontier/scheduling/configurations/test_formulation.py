@@ -8,14 +8,14 @@ import pytest
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, spread
 
-from ddlopt.models.scheduling import AllOrNothing, Capped, Job, Network, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.formulations.configurations import (
+from ddlopt.frontier.scheduling.configurations.formulation import (
     Configurations,
     PatternPlan,
     all_patterns,
     patterns_of,
     widths_of,
 )
+from ddlopt.models.scheduling import AllOrNothing, Capped, Job, Network, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.solvers.backends.highs import Highs

@@ -1,0 +1,1 @@
+"""A search over orders of gangs."""
