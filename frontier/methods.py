@@ -38,6 +38,7 @@ ENTRIES = (
     ),
     *entries(
         "scheduling",
+        ("gang-search", "heuristic", "our search over orders of rigid jobs", "gangs.gang_search:GangSearch"),
         ("configurations", "exact", "column generation over slot patterns between arrivals", "configurations.configurations:ColumnGeneration"),
         ("slot-counts", "exact", "concave utilities, any network: slots counted together, then more and more of them solved", "slot_counts.slot_counts:SlotCounts"),
         ("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", "job_plans.job_plans:JobPlans"),

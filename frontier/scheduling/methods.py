@@ -6,7 +6,7 @@ from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import Sl
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import heuristic
 from ddlopt.solvers.scheduling.methods import FAMILY, OPENINGS, ROOM, model_for, opening, share, suits
-from ddlopt.solvers.wrappers.warm_started import WarmStarted
+from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
 _ASKED_SHARE = 0.9
 """Part of the time for ``fair-deadlines``: the model of deadlines says more than that of the ratio itself."""
@@ -18,6 +18,7 @@ _MOST_PLANS = 20_000_000
 """Work of the best plans beyond which the linear relaxation leads to better schedules in the same time."""
 _OWN = {
     "fair-deadlines": heuristic(ROOM, "fair_deadlines:FairDeadlines", "frontier"),
+    "gang-search": heuristic(ROOM, "gangs.gang_search:GangSearch", "frontier"),
     "configurations": heuristic(ROOM, "configurations.configurations:ColumnGeneration", "frontier"),
     "job-plans": heuristic(ROOM, "job_plans.job_plans:JobPlans", "frontier"),
     "lp-guided": heuristic(ROOM, "lp_guided:LpGuided", "frontier"),
@@ -63,4 +64,6 @@ def _share(name: str, instance: SchedulingInstance) -> float:
         return _COUNTED_SHARE
     if name == "configurations" or (name == "job-plans" and (instance.changes_cost or instance.runs_are_long)):
         return _PATTERNED_SHARE
-    return _ASKED_SHARE if name == "fair-deadlines" else share(instance)
+    if name == "fair-deadlines":
+        return _ASKED_SHARE
+    return share(instance) if name == "gang-search" else OPENING_SHARE

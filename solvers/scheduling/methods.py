@@ -25,14 +25,14 @@ _slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embeddi
 _rigid_gangs = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs")
 _slot_patterns = formulation(ROOM, "slot-patterns", "formulations.slot_patterns.slot_patterns:SlotPatterns")
 _one_piece = formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece")
-_gang_search = heuristic(ROOM, "gangs.gang_search:GangSearch")
+_list_scheduling = heuristic(ROOM, "gangs.list_scheduling:ListScheduling")
 _gadget = heuristic(ROOM, "gadget:Gadget")
 _fair_shares = heuristic(ROOM, "fair_shares:FairSharing")
 _gavel_makespan = heuristic(ROOM, "online.gavel:Gavel", goal="makespan")
 _srtf = heuristic(ROOM, "online.baselines:ShortestRemainingTime")
 
 OPENINGS = {
-    "gang-search": _gang_search,
+    "list-scheduling": _list_scheduling,
     "gavel:goal=makespan": _gavel_makespan,
     "srtf": _srtf,
     "fair-shares": _fair_shares,
@@ -54,6 +54,8 @@ def opening(
 
 def suits(name: str, instance: SchedulingInstance) -> bool:
     """Whether a heuristic is good at the instance, if it covers it."""
+    if name == "list-scheduling":
+        return are_gangs(instance)
     if name in ("gavel:goal=makespan", "srtf"):
         # Of the few that know types and finish all jobs.
         mine = ("completion", "finish_time_fairness") if name == "srtf" else ("makespan",)
@@ -73,8 +75,14 @@ def _own(instance: SchedulingInstance, solver: str) -> Method:
 
 def share(instance: SchedulingInstance) -> float:
     """Part of the time for the heuristic: most where a model of so many gangs hardly gets below its root."""
-    many = len(instance.jobs) > _MODELLED_GANGS and _gang_search("").refuses(instance) is None
-    return 0.9 if many else OPENING_SHARE
+    return 0.9 if len(instance.jobs) > _MODELLED_GANGS and are_gangs(instance) else OPENING_SHARE
+
+
+def are_gangs(instance: SchedulingInstance) -> bool:
+    """Whether all jobs have one width and run in one piece, and nothing but their ends counts."""
+    from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import not_gangs
+
+    return not_gangs(instance) is None
 
 
 def model_for(instance: SchedulingInstance, solver: str) -> Method:
@@ -103,7 +111,6 @@ ENTRIES = (
     ("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", "fair_shares:FairSharing"),
     ("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", "gadget:Gadget"),
     ("primal-dual", "heuristic", "plans each job at arrival, at prices that rise with use", "online.primal_dual:PrimalDual"),
-    ("gang-search", "heuristic", "our search over orders of rigid jobs", "gangs.gang_search:GangSearch"),
     ("sjf-bco", "heuristic", "smallest jobs first, balancing contention and overhead", "gangs.sjf_bco:SjfBco"),
     ("list-scheduling", "heuristic", "longest jobs first, as early as they fit", "gangs.list_scheduling:ListScheduling"),
     ("optimus", "heuristic", "the next worker to where it shortens most", "online.worker_by_worker:Optimus"),

@@ -1,16 +1,19 @@
 """What the catalogue makes, and when it looks for methods of other packages."""
 
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
+from volume import slow
 
 import ddlopt
-from ddlopt.instances import index
+from ddlopt.instances import index, names
 from ddlopt.models import plugins
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError, UnknownNameError
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.contracts import Entry
+from ddlopt.solvers.contracts import Entry, kernels_of
 
 
 class Plugin:
@@ -110,3 +113,17 @@ def test_a_method_refuses_the_other_problems_in_one_line(family):
         if len(said) < len(reasons) - 1:
             covers_several.add(entry.name)
     assert covers_several == FOR_SEVERAL[family]
+
+
+@pytest.mark.parametrize("step", [6, slow(1)])
+def test_modules_with_kernels_are_where_methods_say(step):
+    told = {}
+    for name in names()[::step]:
+        instance = ddlopt.load(name)
+        told |= dict.fromkeys(problem_of(instance).kernels_for(instance), name)
+        for entry in catalogue.own_entries(instance.family):
+            method = catalogue.method(entry.name, instance.family)
+            if method.refuses(instance) is None:
+                told |= dict.fromkeys(kernels_of(method, instance), f"{entry.name} on {name}")
+    assert len(told) > 30
+    assert {module: who for module, who in told.items() if find_spec(module) is None} == {}

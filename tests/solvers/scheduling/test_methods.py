@@ -8,6 +8,7 @@ from volume import for_each, some
 
 from ddlopt.frontier.scheduling import methods as special
 from ddlopt.instances.generators.scheduling import generate
+from ddlopt.models import plugins
 from ddlopt.solvers.catalogue import default_method, method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.scheduling import methods
@@ -35,6 +36,17 @@ def test_exact_opens_with_the_best_heuristic_that_covers_the_instance(name):
     refused = [other for other in OPENINGS if method(other, "scheduling").refuses(instance) is not None]
     assert set(list(OPENINGS)[: list(OPENINGS).index(name)]) <= set(refused)
     assert default_method(instance) == "exact"
+
+
+def test_without_the_frontier_gangs_are_listed_first(monkeypatch):
+    instance = OPENINGS["gang-search"]()
+    assert not methods.are_gangs(OPENINGS["job-plans"]())
+    with_it = method("exact", "scheduling").solve(instance, Limits())
+    monkeypatch.setenv(plugins.HIDDEN, "1")
+    assert methods.opening(instance) == "list-scheduling"
+    without = method("exact", "scheduling").solve(instance, Limits())
+    assert without.status is Status.OPTIMAL
+    assert without.objective == with_it.objective
 
 
 @for_each("seed", some(range(6), (1, 3)))
