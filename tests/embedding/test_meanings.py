@@ -17,7 +17,7 @@ from volume import for_each, seeds
 
 import ddlopt
 import ddlopt.models
-from ddlopt.frontier.scheduling.configurations.formulation import Configurations
+from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.topology.collapse import Collapse
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit

@@ -14,7 +14,7 @@ from odd_instances import KINDS, odd
 from volume import slow
 
 import ddlopt
-from ddlopt.frontier.scheduling.configurations.formulation import Configurations
+from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages

@@ -28,7 +28,7 @@ import ddlopt.models
 from ddlopt import instances
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
-from ddlopt.frontier.scheduling.configurations.formulation import Configurations
+from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages

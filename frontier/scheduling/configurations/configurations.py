@@ -7,7 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.frontier.scheduling.configurations.formulation import (
+from ddlopt.frontier.scheduling.configurations.master import Master, Optimum
+from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
+from ddlopt.frontier.scheduling.configurations.pricing import Priced, Pricing
+from ddlopt.frontier.scheduling.formulations.configurations import (
     Configurations,
     Pattern,
     PatternPlan,
@@ -16,9 +19,6 @@ from ddlopt.frontier.scheduling.configurations.formulation import (
     why_no_patterns,
     widths_of,
 )
-from ddlopt.frontier.scheduling.configurations.master import Master, Optimum
-from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
-from ddlopt.frontier.scheduling.configurations.pricing import Priced, Pricing
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
@@ -53,7 +53,7 @@ _HALVINGS = 8
 class ColumnGeneration(Heuristic, uses=("seed", "start")):
     r"""Patterns of widths for the slots between events, generated as they are needed.
 
-    The linear relaxation of :class:`~ddlopt.frontier.scheduling.configurations.formulation.Configurations` begins with
+    The linear relaxation of :class:`~ddlopt.frontier.scheduling.formulations.configurations.Configurations` begins with
     the patterns of a greedy schedule. In each round, the worth of progress :math:`\mu` in its optimum prices the best
     pattern of every interval, by the multiple-choice knapsack, and these are added. Any :math:`\mu \ge 0` certifies a
     bound (:class:`~ddlopt.frontier.scheduling.configurations.pricing.Pricing`), which is reported; the best one is

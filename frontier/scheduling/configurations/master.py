@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import highspy
 import numpy as np
 
-from ddlopt.frontier.scheduling.configurations.formulation import Pattern, PatternPlan
+from ddlopt.frontier.scheduling.formulations.configurations import Pattern, PatternPlan
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import tangents_at

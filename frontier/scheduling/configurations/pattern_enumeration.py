@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from ddlopt.frontier.scheduling.configurations.formulation import Pattern, PatternPlan
 from ddlopt.frontier.scheduling.configurations.pricing import Options
+from ddlopt.frontier.scheduling.formulations.configurations import Pattern, PatternPlan
 from ddlopt.frontier.scheduling.row_kernels import rests
 from ddlopt.models.scheduling.intervals import Interval
 from ddlopt.solvers.scheduling.slot.rates import Floats

@@ -11,10 +11,10 @@ from scheduling_brute_force import brute_force, random_instance
 
 from ddlopt.frontier.scheduling.configurations import configurations
 from ddlopt.frontier.scheduling.configurations.configurations import ColumnGeneration
-from ddlopt.frontier.scheduling.configurations.formulation import Configurations, PatternPlan, all_patterns
 from ddlopt.frontier.scheduling.configurations.master import Master
 from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.frontier.scheduling.configurations.pricing import Pricing
+from ddlopt.frontier.scheduling.formulations.configurations import Configurations, PatternPlan, all_patterns
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs, quick_bound

@@ -8,7 +8,7 @@ import pytest
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, spread
 
-from ddlopt.frontier.scheduling.configurations.formulation import (
+from ddlopt.frontier.scheduling.formulations.configurations import (
     Configurations,
     PatternPlan,
     all_patterns,
