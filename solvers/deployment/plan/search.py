@@ -32,10 +32,16 @@ class Walk:
     clock : Clock
         Improvements of the best plan are reported to it.
     rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    choices : int
+        What moves and kicks choose from: the actions, until the caller says otherwise.
     """
 
     def __init__(self, rater: PlanRater, clock: Clock, rng: np.random.Generator) -> None:
         self.rater, self.clock, self.rng = rater, clock, rng
+        self.choices = len(rater.actions)
         self.order = forward_order(rater.instance)
 
     def descend(self, row: Ints, rating: Rating) -> tuple[Ints, Rating]:
@@ -53,7 +59,7 @@ class Walk:
     def kick(self, row: Ints) -> Ints:
         """A run of groups gets an action at random."""
         row = row.copy()
-        row[self._run(int(self.rng.integers(len(self.order))))] = self.rng.integers(len(self.rater.actions))
+        row[self._run(int(self.rng.integers(len(self.order))))] = self.rng.integers(self.choices)
         return row
 
     def _run(self, first: int) -> Ints:
@@ -77,9 +83,8 @@ class Walk:
 
     def _promising(self, row: Ints, groups: Ints) -> Ints:
         """All actions at random, first those that other groups have: what is placed alike need not be sent."""
-        count = len(self.rater.actions)
-        used = np.isin(np.arange(count), row)
-        actions = self.rng.permutation(count)
+        used = np.isin(np.arange(self.choices), row)
+        actions = self.rng.permutation(self.choices)
         return np.concatenate([actions[used[actions]], actions[~used[actions]]])
 
 
@@ -120,11 +125,14 @@ class PlanSearch(Heuristic, uses=("seed",)):
     It starts from the best plan that treats all groups alike, with more than 8 device groups also from stages
     (:func:`best_staged`), and goes back to the best after a kick that does not lead to a better or equal plan. With
     more than 8 device groups not all sets of them are tried (:func:`~.device_sets`); ``device_sets`` says how many are.
+    Then it goes on with *pins*: moves that also put a whole group on one device of several that are alike. Where no
+    plan has fitted in memory by the end of the first descent it does so at once: devices that each have a few groups
+    need least.
 
     Parameters
     ----------
     kicks : int
-        Fewer where the time is up.
+        Without pins, and again with them; fewer where the time is up.
     """
 
     kicks: int = 30
@@ -135,17 +143,26 @@ class PlanSearch(Heuristic, uses=("seed",)):
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best plan found."""
-        rater = PlanRater(instance)
+        rater = PlanRater(instance, pins=True)
         row, rating = rater.best_uniform(clock)
         if not lists_all_sets(instance):
             row, rating = best_staged(rater, clock, row, rating)
-        walk = Walk(rater, clock, np.random.default_rng(seed))
+        walk, kicks = Walk(rater, clock, np.random.default_rng(seed)), 0
         row, rating = walk.descend(row, rating)
-        kicks = 0
-        while kicks < self.kicks and not clock.expired:
-            kicks += 1
+        if rating.fits or not rater.pins:
+            row, rating, kicks = self._kicked(walk, row, rating)
+        if rater.pins:
+            walk.choices = rater.choices
+            kicks += self._kicked(walk, *walk.descend(row, rating))[2]
+        return rater.deployment(), {"rated": rater.rated, "kicks": kicks, **rater.menu}
+
+    def _kicked(self, walk: Walk, row: Ints, rating: Rating) -> tuple[Ints, Rating, int]:
+        """What kicks lead to from the end of a descent, and how many there were."""
+        for kicks in range(self.kicks):
+            if walk.clock.expired:
+                return row, rating, kicks
             offer = walk.kick(row)
-            found, found_rating = walk.descend(offer, rater.rate(offer))
+            found, found_rating = walk.descend(offer, walk.rater.rate(offer))
             if found_rating <= rating:
                 row, rating = found, found_rating
-        return rater.deployment(), {"rated": rater.rated, "kicks": kicks, **rater.menu}
+        return row, rating, self.kicks

@@ -27,7 +27,7 @@ def tiny(seed: int, **options) -> DeploymentInstance:
 
 
 def best_of_all(rater: PlanRater) -> float:
-    rows = itertools.product(range(len(rater.actions)), repeat=rater.instance.groups)
+    rows = itertools.product(range(rater.choices), repeat=rater.instance.groups)
     ratings = [rater.rate(np.array(row)) for row in rows]
     return min(rating.time_s for rating in ratings if rating.fits)
 
@@ -39,7 +39,8 @@ def test_searches_find_the_best_of_tiny_plans(method, seed):
     result = method.solve(instance, Limits(60), seed)
     assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
     assert result.checked
-    assert result.objective == pytest.approx(best_of_all(PlanRater(instance)), rel=1e-9)
+    rater = PlanRater(instance, pins=method.name == "plan-search")
+    assert result.objective == pytest.approx(best_of_all(rater), rel=1e-9)
 
 
 @pytest.mark.parametrize("method", [*SEARCHES, DataParallel(), ListScheduling()], ids=lambda method: method.name)
@@ -92,6 +93,34 @@ def test_playouts_are_counted_and_tell_all_nodes_above():
             check(child)
 
     check(search.root)
+
+
+def test_a_group_on_one_device_of_several_fits_where_nothing_else_does():
+    """Two devices alike, each with room for one of two groups, whose first operators keep nearly all."""
+    instance = tiny(4, device_groups=1)
+    data = instance.model_dump()
+    data["device_groups"] = [data["device_groups"][0] | {"count": 2, "memory_bytes": 1.5e9}]
+    for place, node in enumerate(data["operators"]):
+        node["resident_bytes"] = 1e9 if place == instance.members[node["group"]][0] else 0.0
+    instance = DeploymentInstance.model_validate(data)
+    rater = PlanRater(instance)
+    rows = itertools.product(range(len(rater.actions)), repeat=2)
+    assert not any(rater.rate(np.array(row)).fits for row in rows)
+    result = PlanSearch().solve(instance, Limits(60), 0)
+    assert result.checked
+    assert {plan.devices[0] for plan in result.solution.groups} == {0, 1}
+    assert result.objective == pytest.approx(best_of_all(PlanRater(instance, pins=True)), rel=1e-9)
+
+
+def test_a_row_with_pins_is_rated_as_the_check_does():
+    instance = tiny(5, groups=5, memory=100.0)
+    rater, rng = PlanRater(instance, pins=True), np.random.default_rng(0)
+    assert len(rater.pins) == sum(group.count for group in instance.device_groups if group.count > 1) > 0
+    for _ in range(20):
+        rater.forget()
+        row = rng.integers(rater.choices, size=5)
+        rating = rater.rate(row)
+        assert evaluate(instance, rater.deployment()).objective == pytest.approx(rating.time_s, rel=1e-9)
 
 
 def test_memory_decides():
