@@ -19,9 +19,9 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.prices.fluid import fluid
-from ddlopt.models.scheduling.prices.job_plans import PlanPricing
-from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
-from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing, prices_of
+from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
+from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing, prices_of
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.slot.rates import Floats
 

@@ -35,8 +35,8 @@ def bound(instance: SchedulingInstance) -> float:
     Placement, rings and contention are relaxed to the resources of all servers together (of each type of accelerators,
     where they differ), with the fastest progress that any placement allows. Utilities are bounded by prices
     (:mod:`~ddlopt.models.scheduling.prices.lagrangian`), at which jobs then choose among whole widths if there are not
-    too many (:class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`), and keep them where changes lose time or
-    runs have a least length (:class:`~ddlopt.models.scheduling.prices.kept_plans.KeptPlanPricing`). It is calculated
+    too many (:class:`~ddlopt.frontier.scheduling.prices.job_plans.PlanPricing`), and keep them where changes lose time or
+    runs have a least length (:class:`~ddlopt.frontier.scheduling.prices.kept_plans.KeptPlanPricing`). It is calculated
     once for an instance; with 200 jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots
     some ten seconds.
 
@@ -84,7 +84,7 @@ def _bound(instance: SchedulingInstance) -> _Found:
 
             return _Found(ratio_bound(instance), None)
         case "utility" if work_of_plans(instance) <= _PLANS_WORK:
-            from ddlopt.models.scheduling.prices.job_plans import PlanPricing
+            from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 
             answer = quick_bound(instance)
             whole = PlanPricing(instance).answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM)
@@ -111,7 +111,7 @@ def _kept_bound(instance: SchedulingInstance, answer: Answer) -> float:
     """By plans that know what changes lose and how long runs are; endless where they would take long, or neither is."""
     if not (instance.changes_cost or instance.runs_are_long):
         return math.inf
-    from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
+    from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 
     pricing = KeptPlanPricing(instance)
     if pricing.work > _KEPT_WORK:
@@ -134,7 +134,7 @@ def _typed(instance: SchedulingInstance) -> _Found:
                 )
             return found._replace(bound=max(found.bound, slots * instance.slot_s))
         case "utility" | "max_min":
-            from ddlopt.models.scheduling.prices.type_plans import typed_bound
+            from ddlopt.frontier.scheduling.prices.type_plans import typed_bound
 
             return found._replace(bound=min(found.bound, typed_bound(instance)))
         case _:

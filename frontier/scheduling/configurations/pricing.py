@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.frontier.scheduling.formulations.configurations import Pattern, PatternPlan
-from ddlopt.frontier.scheduling.row_kernels import choose_options
+from ddlopt.frontier.scheduling.prices.row_kernels import choose_options
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths

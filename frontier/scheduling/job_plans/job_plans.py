@@ -23,13 +23,13 @@ from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.models.scheduling.prices.job_plans import PlanAnswer, PlanPricing
+from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_PRICES, _ROWS = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.row_kernels"
+_PRICES, _ROWS = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.prices.row_kernels"
 # Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
 _COARSE, _FINE = 5e-7, 1e-8
@@ -59,7 +59,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         \sum_{q \text{ of } i} \lambda_q \le 1,\qquad \lambda \ge 0 .
 
     The prices of its capacities ask every job for its best plan, and
-    :class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing` makes any prices a bound. The
+    :class:`~ddlopt.frontier.scheduling.prices.job_plans.PlanPricing` makes any prices a bound. The
     first prices are those of the combinatorial bound; later ones are drawn towards the best so far (smoothing).
 
     Schedules come from the fractions by sweeps of exact knapsacks over the slots. Some jobs at a time are then given
@@ -71,11 +71,11 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` of these alone.
 
     Where speeds depend on the type of accelerators, capacities are those of each type, and a plan says on which types
-    its workers are (:class:`~ddlopt.models.scheduling.prices.type_plans.TypePlanPricing`); whole plans are then
+    its workers are (:class:`~ddlopt.frontier.scheduling.prices.type_plans.TypePlanPricing`); whole plans are then
     improved as ``type-windows`` does.
 
     Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
-    slots it has which width (:class:`~ddlopt.models.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those of
+    slots it has which width (:class:`~ddlopt.frontier.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those of
     ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of capacities
     (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans are listed in
     the end that take no more from the bound B than :math:`\delta`, so that a

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
-from ddlopt.frontier.scheduling.row_kernels import choose_options
+from ddlopt.frontier.scheduling.prices.row_kernels import choose_options
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 

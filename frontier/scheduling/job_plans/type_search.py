@@ -14,7 +14,7 @@ from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.prices.fluid import fluid
-from ddlopt.models.scheduling.prices.type_plans import TypePlanAnswer, TypePlanPricing, prices_of
+from ddlopt.frontier.scheduling.prices.type_plans import TypePlanAnswer, TypePlanPricing, prices_of
 from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits

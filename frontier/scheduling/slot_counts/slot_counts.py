@@ -85,8 +85,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     bound: bool = True
 
     kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.models.scheduling.prices.kept_kernels",
-        "ddlopt.frontier.scheduling.row_kernels",
+        "ddlopt.frontier.scheduling.prices.kept_kernels",
+        "ddlopt.frontier.scheduling.prices.row_kernels",
     )
 
     @property

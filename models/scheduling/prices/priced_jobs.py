@@ -10,7 +10,6 @@ import numpy.typing as npt
 from ddlopt.models.scheduling.fastest import fastest_rates, upper_envelope
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
-from ddlopt.models.scheduling.prices import plan_kernels
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing, Capped, Fair, Logarithmic, LossCurve, Utility
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -109,22 +108,3 @@ def kernel_utility(utility: Utility) -> tuple[int, float, float, float]:
             return kernels.LOGARITHM, value, 1 / epsilon, 0.0
         case Fair(value=value, alpha=alpha, epsilon=epsilon):
             return kernels.POWER, value / (1 - alpha), 1 - alpha, epsilon
-
-
-def utilities_of(instance: SchedulingInstance) -> plan_kernels.PlanJobs:
-    """Jobs as the kernels of plans take them, without widths."""
-    worths = [kernel_utility(job.utility) for job in instance.jobs]
-    kinds, values, shapes, offsets = (np.array(column) for column in zip(*worths, strict=True))
-    nothing = np.zeros(0, dtype=np.int64)
-    return plan_kernels.PlanJobs(
-        firsts=np.zeros(len(worths) + 1, dtype=np.int64),
-        widths=nothing,
-        gains=np.zeros(0),
-        corners=np.zeros(0, dtype=np.bool_),
-        kinds=kinds.astype(np.int64),
-        values=values.astype(np.float64),
-        shapes=shapes.astype(np.float64),
-        offsets=offsets.astype(np.float64),
-        worths=np.array([job.utility.value for job in instance.jobs], dtype=np.float64),
-        needed=np.array([float(DONE) if isinstance(job.utility, AllOrNothing) else 0.0 for job in instance.jobs]),
-    )

@@ -28,7 +28,7 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.fair_time import fair_s
-from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.models.scheduling.rings.ring_rows import RingRow
 from ddlopt.solvers import proofs
 

@@ -25,7 +25,7 @@ from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
-from ddlopt.models.scheduling.prices.job_plans import PlanPricing
+from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs, lagrangian_bound, quick_bound
 from ddlopt.models.scheduling.prices.priced_jobs import jobs_as_arrays
 

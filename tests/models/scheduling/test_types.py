@@ -15,7 +15,7 @@ from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.makespan.exact_bounds import exact_makespan_bound
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.offers import typed_pool
-from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing, typed_bound
+from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing, typed_bound
 from ddlopt.models.scheduling.types import at_their_fastest
 
 

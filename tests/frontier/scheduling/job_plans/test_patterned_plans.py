@@ -11,8 +11,8 @@ from volume import for_each, seeds
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs, TypeJobs, bound_by_patterns
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
-from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
-from ddlopt.models.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.solvers.heuristic import Asked
 
 ALWAYS = Asked(lambda: False)

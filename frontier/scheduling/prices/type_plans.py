@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.prices import offer_kernels
+from ddlopt.frontier.scheduling.prices import offer_kernels
 from ddlopt.models.scheduling.prices.fluid import Fluid, fluid
 from ddlopt.models.scheduling.prices.lagrangian import Answer
 from ddlopt.models.scheduling.prices.offers import costs_of, offers_of, typed_pool, workers_of
-from ddlopt.models.scheduling.prices.priced_jobs import utilities_of
+from ddlopt.frontier.scheduling.prices.job_plans import utilities_of
 from ddlopt.models.scheduling.utility import Capped
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
@@ -58,8 +58,8 @@ class TypePlanPricing:
 
     over plans of job i: a class c and a width w in each slot, with :math:`n_{itk}` workers on type k. The least such
     bound is that of the column generation over plans of jobs. The best plan of each job is found exactly
-    (:func:`~ddlopt.models.scheduling.prices.offer_kernels.best_offers`). With one type it is
-    :class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`.
+    (:func:`~ddlopt.frontier.scheduling.prices.offer_kernels.best_offers`). With one type it is
+    :class:`~ddlopt.frontier.scheduling.prices.job_plans.PlanPricing`.
 
     Parameters
     ----------

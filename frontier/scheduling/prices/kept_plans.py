@@ -8,9 +8,9 @@ import numpy.typing as npt
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices import kept_kernels as kernels
-from ddlopt.models.scheduling.prices.job_plans import PlanAnswer
-from ddlopt.models.scheduling.prices.priced_jobs import utilities_of
+from ddlopt.frontier.scheduling.prices import kept_kernels as kernels
+from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer
+from ddlopt.frontier.scheduling.prices.job_plans import utilities_of
 from ddlopt.models.tolerances import BOUND_MARGIN
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ _LISTED = 2**14
 class KeptPlanPricing:
     r"""The relaxation in which every job may take any workers in any slot of its window, for a price, but keeps them.
 
-    As :class:`~ddlopt.models.scheduling.prices.job_plans.PlanPricing`, with plans as they are: what a job loses where
+    As :class:`~ddlopt.frontier.scheduling.prices.job_plans.PlanPricing`, with plans as they are: what a job loses where
     it goes on after a pause or with another number of workers is taken off its progress, and runs are as long as they
     have to be. With prices :math:`\lambda_{tr} \ge 0` every schedule has at most the objective
 
@@ -41,7 +41,7 @@ class KeptPlanPricing:
 
     over the plans of job i that keep its widths for as long as they must be kept. Moves to other servers at the same
     width are left out of what is lost, which only helps jobs. The best plan of each job is found exactly
-    (:func:`~ddlopt.models.scheduling.prices.kept_kernels.best_kept_plan`).
+    (:func:`~ddlopt.frontier.scheduling.prices.kept_kernels.best_kept_plan`).
 
     Parameters
     ----------

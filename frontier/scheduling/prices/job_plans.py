@@ -8,8 +8,8 @@ import numpy.typing as npt
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices import plan_kernels as kernels
-from ddlopt.models.scheduling.prices.priced_jobs import utilities_of
+from ddlopt.frontier.scheduling.prices import plan_kernels as kernels
+from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 from ddlopt.models.tolerances import BOUND_MARGIN
 
@@ -46,7 +46,7 @@ class PlanPricing:
     may have in place of fractions of them: a job that would like 4.5 slots has to do with four or five. The least such
     bound is that of the column generation over plans of jobs (Dantzig-Wolfe); on contended instances it closes most of
     the gap between the linear relaxation and the optimum. All-or-nothing utilities are themselves. The best plan of
-    each job is found exactly (:func:`~ddlopt.models.scheduling.prices.plan_kernels.best_plan`).
+    each job is found exactly (:func:`~ddlopt.frontier.scheduling.prices.plan_kernels.best_plan`).
 
     Parameters
     ----------
@@ -112,4 +112,23 @@ def _plan_jobs(instance: SchedulingInstance) -> kernels.PlanJobs:
         widths=np.array(widths, dtype=np.int64),
         gains=np.array(gains, dtype=float),
         corners=np.array(corners, dtype=bool),
+    )
+
+
+def utilities_of(instance: SchedulingInstance) -> kernels.PlanJobs:
+    """Jobs as the kernels of plans take them, without widths."""
+    worths = [kernel_utility(job.utility) for job in instance.jobs]
+    kinds, values, shapes, offsets = (np.array(column) for column in zip(*worths, strict=True))
+    nothing = np.zeros(0, dtype=np.int64)
+    return kernels.PlanJobs(
+        firsts=np.zeros(len(worths) + 1, dtype=np.int64),
+        widths=nothing,
+        gains=np.zeros(0),
+        corners=np.zeros(0, dtype=np.bool_),
+        kinds=kinds.astype(np.int64),
+        values=values.astype(np.float64),
+        shapes=shapes.astype(np.float64),
+        offsets=offsets.astype(np.float64),
+        worths=np.array([job.utility.value for job in instance.jobs], dtype=np.float64),
+        needed=np.array([float(DONE) if isinstance(job.utility, AllOrNothing) else 0.0 for job in instance.jobs]),
     )

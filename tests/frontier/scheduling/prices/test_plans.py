@@ -9,8 +9,8 @@ from volume import for_each, seeds
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
-from ddlopt.models.scheduling.prices.job_plans import PlanPricing
-from ddlopt.models.scheduling.prices.plan_kernels import best_plan
+from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
+from ddlopt.frontier.scheduling.prices.plan_kernels import best_plan
 
 FEATURES = {
     "plain": {},

@@ -13,7 +13,7 @@ from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.models.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.solvers.contracts import Limits
 
 

@@ -1,0 +1,1 @@
+"""Plans of jobs at prices of slots, and the bounds that they give."""
