@@ -3,9 +3,15 @@
 from ddlopt.models.announced_bounds import Bound
 from ddlopt.models.problem import later
 
-_STRATEGIES = "ddlopt.frontier.deployment.strategies"
+_SCHEDULING, _STRATEGIES = "ddlopt.frontier.scheduling", "ddlopt.frontier.deployment.strategies"
 
 BOUNDS = (
+    Bound(
+        "scheduling",
+        "plans of jobs at prices",
+        later(f"{_SCHEDULING}.bounds:plans_bound"),
+        later(f"{_SCHEDULING}.bounds:kernels_of_plans"),
+    ),
     Bound(
         "deployment/strategies",
         "messages along edges",

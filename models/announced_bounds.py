@@ -26,20 +26,25 @@ class Bound:
         For people.
     value : callable
         ``value(instance)``: from below where the objective is minimised, else from above; None where it says nothing.
-    kernels : tuple of str
-        Modules of ours with kernels that it calls, which are compiled before the clock of a method.
+    kernels : tuple of str or callable
+        Modules of ours with kernels that it calls, which are compiled before the clock of a method; or
+        ``kernels(instance)``, which gives them.
     """
 
     problem: str
     name: str
     value: Callable[[Any], float | None]
-    kernels: tuple[str, ...] = ()
+    kernels: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
+
+    def kernels_for(self, instance: Any) -> tuple[str, ...]:
+        """What it calls on an instance."""
+        return self.kernels(instance) if callable(self.kernels) else self.kernels
 
 
-def kernels(problem: str) -> tuple[str, ...]:
+def kernels(instance: Any, problem: str) -> tuple[str, ...]:
     """What the bounds of ddlopt's frontier call on an instance of a problem."""
     mine = (bound for bound, ours in _announced(*_now()) if ours and bound.problem == problem)
-    return tuple(name for bound in mine for name in bound.kernels)
+    return tuple(name for bound in mine for name in bound.kernels_for(instance))
 
 
 def tightest(instance: Any, problem: str, own: float | None) -> float | None:

@@ -93,7 +93,7 @@ class Problem:
 
     def kernels_for(self, instance: Instance) -> tuple[str, ...]:
         """What ``evaluate`` and the tightest bound call on an instance."""
-        return (*self.kernels(instance), *announced_bounds.kernels(self.path))
+        return (*self.kernels(instance), *announced_bounds.kernels(instance, self.path))
 
     def module(self, storey: str, name: str = "") -> ModuleType | None:
         """What the room has in another storey: ``ddlopt.<storey>.<path>``, or the module ``name`` in that folder.

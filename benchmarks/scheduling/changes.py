@@ -13,7 +13,7 @@ from ddlopt.frontier.scheduling.kept_runs import KeptRuns
 from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling import evaluate
-from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.scheduling.gadget import Gadget
 from ddlopt.solvers.scheduling.online.baselines import LeastAttainedService, ShortestRemainingTime
 
@@ -37,7 +37,7 @@ def lost(instance, schedule):
     """Part of the bound that is not reached, and how often jobs change."""
     found = evaluate(instance, schedule.model_copy(update={"instance_digest": instance.digest}))
     assert found.feasible
-    return 1 - found.objective / bound(instance), found.details["changes"]
+    return 1 - found.objective / PROBLEM.tightest_bound(instance), found.details["changes"]
 
 
 def picture(planned, gaps):
@@ -82,7 +82,7 @@ def tradeoff(asked):
         for name, (loss, _) in losses.items():
             gaps.setdefault(name, []).append(loss)
         cells = {name: f"{loss:.3%}, {count}" for name, (loss, count) in losses.items()}
-        yield {"change_s": f"{change_s:g}", "bound": f"{bound(instance):.6g}", **cells}
+        yield {"change_s": f"{change_s:g}", "bound": f"{PROBLEM.tightest_bound(instance):.6g}", **cells}
     planned = {each: [lost(made(asked, each or NOTHING), one) for one in schedules] for each in DRAWN}
     asked.save(lambda: picture(planned, gaps), "cost_of_changes.png")
 

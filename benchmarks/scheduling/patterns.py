@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.harness import Benchmark, Option, shown, timed
 from ddlopt.frontier.scheduling.configurations.configurations import ColumnGeneration
 from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
 
@@ -79,7 +79,7 @@ def bounds(asked):
     """Upper bounds: prices on slots (no solver), the compact relaxation (on the envelope, few tangents), patterns."""
     ColumnGeneration(integer_s=0.0).solve(one_day(10), Limits())
     for kind, slots, drawn in cases(asked):
-        prices, prices_took = timed(combinatorial_bound, drawn())
+        prices, prices_took = timed(PROBLEM.tightest_bound, drawn())
         compact, took = timed(lp_relaxation, TimeIndexed(widths="envelope", tangents=40), drawn())
         told = []
         # Without time for an integer program it ends with the rounds.

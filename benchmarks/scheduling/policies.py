@@ -20,7 +20,7 @@ from ddlopt.instances import convert
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import DdloptError, InfeasibleError
 from ddlopt.models.scheduling import AllOrNothing, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.online.type_places import TypePlaces
@@ -127,7 +127,7 @@ def within(instance, ratio, limits):
     jobs = [job.model_copy(update={"deadline": int(end)}) for job, end in zip(instance.jobs, due, strict=True)]
     asked = made(instance, jobs=tuple(jobs), slots=int(due.max()), objective="utility")
     # All parts done: a utility of 1 for each job. Where prices leave less, there is no such schedule.
-    if bound(asked) < len(jobs) * (1 - 1e-6):
+    if PROBLEM.tightest_bound(asked) < len(jobs) * (1 - 1e-6):
         return False
     try:
         result = method("time-indexed", "scheduling").solve(made(asked, objective="makespan"), limits)
@@ -197,7 +197,7 @@ def trace(asked):
         folder / "traces" / "physical_cluster" / "minimize_makespan.trace", "gavel",
         throughputs=folder / "simulation_throughputs.json", types="v100:8,p100:16,k80:24", objective="makespan",
     )  # fmt: skip
-    least = bound(instance)
+    least = PROBLEM.tightest_bound(instance)
     for name in ("gavel:goal=makespan", "gavel", "gavel:goal=finish_time", *OTHERS):
         result = method(name, "scheduling").solve(instance, Limits())
         found = evaluate(instance, result.solution)

@@ -15,7 +15,7 @@ from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import Objective
 from ddlopt.models.scheduling.makespan.ratio_bounds import Ratios
-from ddlopt.models.scheduling.problem import kernels_of_bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.tolerances import ROUNDING
@@ -73,7 +73,7 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
         asked = _by_deadlines(instance, ratios.due(ratios.largest), "utility")
         if not self.exact or _plans_refuse(asked):
             return self.kernels
-        return (*self.kernels, *kernels_of_bound(asked), *JobPlans().kernels_for(asked))
+        return (*self.kernels, *PROBLEM.kernels_for(asked), *JobPlans().kernels_for(asked))
 
     @property
     def name(self) -> str:

@@ -12,13 +12,6 @@ from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.tolerances import ROUNDING
 
-_PLANS_SLACK, _PLANS_ROOM = 1e-5, 300
-"""How near to the best its plans must be, and how many beginnings of one are kept: the bound allows for both."""
-_PLANS_WORK = 4_000_000
-"""Work of the best plans up to which they are asked for: a tenth of a second."""
-_KEPT_WORK = 300_000_000
-"""The same where changes lose time or runs have a least length: half a second."""
-
 
 class _Found(NamedTuple):
     bound: float
@@ -34,11 +27,8 @@ def bound(instance: SchedulingInstance) -> float:
 
     Placement, rings and contention are relaxed to the resources of all servers together (of each type of accelerators,
     where they differ), with the fastest progress that any placement allows. Utilities are bounded by prices
-    (:mod:`~ddlopt.models.scheduling.prices.lagrangian`), at which jobs then choose among whole widths if there are not
-    too many (:class:`~ddlopt.frontier.scheduling.prices.job_plans.PlanPricing`), and keep them where changes lose time or
-    runs have a least length (:class:`~ddlopt.frontier.scheduling.prices.kept_plans.KeptPlanPricing`). It is calculated
-    once for an instance; with 200 jobs in 100 slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots
-    some ten seconds.
+    (:mod:`~ddlopt.models.scheduling.prices.lagrangian`). It is calculated once for an instance; with 200 jobs in 100
+    slots that takes a tenth of a second, with 80 000 jobs in 2 600 slots some ten seconds.
 
     Raises
     ------
@@ -83,12 +73,6 @@ def _bound(instance: SchedulingInstance) -> _Found:
             from ddlopt.models.scheduling.makespan.ratio_bounds import ratio_bound
 
             return _Found(ratio_bound(instance), None)
-        case "utility" if work_of_plans(instance) <= _PLANS_WORK:
-            from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
-
-            answer = quick_bound(instance)
-            whole = PlanPricing(instance).answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM)
-            return _Found(on_grid(instance, min(answer.bound, whole.bound, _kept_bound(instance, answer))), answer)
         case _:
             answer = quick_bound(instance)
             return _Found(on_grid(instance, answer.bound), answer)
@@ -107,20 +91,8 @@ def on_grid(instance: SchedulingInstance, bound: float) -> float:
     return min(bound, float(step * math.floor(Fraction(bound) / step)) * (1 + ROUNDING))
 
 
-def _kept_bound(instance: SchedulingInstance, answer: Answer) -> float:
-    """By plans that know what changes lose and how long runs are; endless where they would take long, or neither is."""
-    if not (instance.changes_cost or instance.runs_are_long):
-        return math.inf
-    from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
-
-    pricing = KeptPlanPricing(instance)
-    if pricing.work > _KEPT_WORK:
-        return math.inf
-    return pricing.answer(answer.prices, _PLANS_SLACK, _PLANS_ROOM).bound
-
-
 def _typed(instance: SchedulingInstance) -> _Found:
-    """The better of the bound with every job on its fastest type and, where there is one, that by prices by type."""
+    """The bound with every job on its fastest type; for the makespan also what all types can do together."""
     found = _bound(at_their_fastest(instance))
     match instance.objective:
         case "makespan":
@@ -133,10 +105,6 @@ def _typed(instance: SchedulingInstance) -> _Found:
                     f"{instance.slots}"
                 )
             return found._replace(bound=max(found.bound, slots * instance.slot_s))
-        case "utility" | "max_min":
-            from ddlopt.frontier.scheduling.prices.type_plans import typed_bound
-
-            return found._replace(bound=min(found.bound, typed_bound(instance)))
         case _:
             return found
 

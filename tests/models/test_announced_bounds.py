@@ -45,6 +45,12 @@ def test_the_tightest_of_the_frontier_counts(announce, instance, factor, counts)
     assert family("topology").bound(instance) == (value if counts else before)
 
 
+def test_kernels_may_depend_on_the_instance(announce, instance):
+    each = Bound("topology", "calls one", lambda _: None, lambda asked: (f"kernels.of.{asked.name}",))
+    announce("ddlopt.frontier.bounds:BOUNDS", (each, Bound("topology", "calls another", lambda _: None, ("others",))))
+    assert announced_bounds.kernels(instance, "topology") == (f"kernels.of.{instance.name}", "others")
+
+
 def test_that_of_another_package_is_shown_and_serves_for_nothing(announce, instance):
     bound, value = scaled(1e6)
     before = ddlopt.solve(instance, "topology-finder")

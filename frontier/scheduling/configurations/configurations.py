@@ -38,7 +38,8 @@ from ddlopt.solvers.scheduling.slot.worth import FAIREST
 Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
 
-_PRICES, _ROWS = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.prices.row_kernels"
+_PRICES, _OWN = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.prices"
+_OFFERS, _ROWS = f"{_OWN}.offer_kernels", f"{_OWN}.row_kernels"
 # Part of the best prices that those asked for keep; not tuned.
 _SMOOTHING = 0.8
 # Sweeps end when they gain nothing, far earlier.
@@ -98,7 +99,7 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, the knapsack of several capacities."""
-        return (*self.kernels, f"{_PRICES}.offer_kernels", _ROWS) if instance.typed else self.kernels
+        return (*self.kernels, _OFFERS, _ROWS) if instance.typed else self.kernels
 
     @property
     def name(self) -> str:

@@ -18,18 +18,19 @@ from ddlopt.frontier.scheduling.job_plans.slot_windows import SlotWindows
 from ddlopt.frontier.scheduling.job_plans.type_search import TypeSearch
 from ddlopt.frontier.scheduling.job_plans.type_search import refusal as type_refusal
 from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
+from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_PRICES, _ROWS = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.prices.row_kernels"
+_OWN = "ddlopt.frontier.scheduling.prices"
+_OFFERS, _KEPT, _ROWS = f"{_OWN}.offer_kernels", f"{_OWN}.kept_kernels", f"{_OWN}.row_kernels"
 # Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
 _COARSE, _FINE = 5e-7, 1e-8
@@ -75,10 +76,10 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     improved as ``type-windows`` does.
 
     Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
-    slots it has which width (:class:`~ddlopt.frontier.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those of
-    ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of capacities
-    (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans are listed in
-    the end that take no more from the bound B than :math:`\delta`, so that a
+    slots it has which width (:class:`~ddlopt.frontier.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those
+    of ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of
+    capacities (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans
+    are listed in the end that take no more from the bound B than :math:`\delta`, so that a
     schedule with any other has at most :math:`B - \delta`: if they are few for a :math:`\delta` as large as the gap,
     the program over them proves the optimum.
 
@@ -108,7 +109,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     stalls: int = 100
     wanted: float | None = None
 
-    kernels: ClassVar[tuple[str, ...]] = (f"{_PRICES}.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
 
     @property
     def name(self) -> str:
@@ -118,9 +119,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, or where plans are kept, those of such plans."""
         if instance.typed:
-            return (f"{_PRICES}.offer_kernels", _ROWS)
+            return (_OFFERS, _ROWS)
         keeps = instance.changes_cost or instance.runs_are_long
-        return (*self.kernels, f"{_PRICES}.kept_kernels", _ROWS) if keeps else self.kernels
+        return (*self.kernels, _KEPT, _ROWS) if keeps else self.kernels
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""

@@ -3,10 +3,10 @@
 import highspy
 import numpy as np
 
+from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import outer_pieces
 from ddlopt.models.scheduling.fastest import fastest_rates
-from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.heuristic import Clock

@@ -10,11 +10,11 @@ from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaste
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import Charges, PatternedPlans
 from ddlopt.frontier.scheduling.kept_runs import KeptRuns, widths_of
+from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer
+from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer
-from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.prices import plan_kernels as kernels
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.frontier.scheduling.prices import plan_kernels as kernels
 from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 from ddlopt.models.tolerances import BOUND_MARGIN

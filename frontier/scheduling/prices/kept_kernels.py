@@ -5,8 +5,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.kernels import inner, kernel
 from ddlopt.frontier.scheduling.prices.plan_kernels import _JOBS, PlanJobs, _survivors, _worth, grown
+from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import ROUNDING
 

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.prices import kept_kernels as kernels
+from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer, utilities_of
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.frontier.scheduling.prices import kept_kernels as kernels
-from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer
-from ddlopt.frontier.scheduling.prices.job_plans import utilities_of
 from ddlopt.models.tolerances import BOUND_MARGIN
 
 Floats = npt.NDArray[np.float64]

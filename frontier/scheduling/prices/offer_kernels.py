@@ -5,9 +5,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.prices.plan_kernels import _JOBS, PlanJobs, _completed, _survivors, _worth, grown
 from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.scheduling.prices.lagrangian_kernels import part_worth
-from ddlopt.frontier.scheduling.prices.plan_kernels import _JOBS, PlanJobs, _completed, _survivors, _worth, grown
 from ddlopt.models.sorting_kernels import stable_order
 
 Floats = npt.NDArray[np.float64]
@@ -49,8 +49,8 @@ def best_offers(
 ) -> tuple[float, float, Ints]:
     r"""The plan of largest worth less cost of job i: at most one offer in each slot.
 
-    As :func:`~ddlopt.frontier.scheduling.prices.plan_kernels.best_plan`, but with slots in any order, any of which a plan
-    may leave out.
+    As :func:`~ddlopt.frontier.scheduling.prices.plan_kernels.best_plan`, but with slots in any order, any of which a
+    plan may leave out.
 
     Parameters
     ----------

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.bounds import tightest_bound
 from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.slot_counts.program import Program, SlotModel, utility_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
-from ddlopt.models.scheduling.problem import kernels_of_bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
@@ -96,7 +96,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: Any) -> tuple[str, ...]:
         """Those of the combinatorial bound and of the first schedule."""
-        return tuple(dict.fromkeys((*self.kernels, *kernels_of_bound(instance), *FairSharing.kernels)))
+        return tuple(dict.fromkeys((*self.kernels, *PROBLEM.kernels_for(instance), *FairSharing.kernels)))
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the model of a slot does not cover, and objectives that are no sums over jobs."""
@@ -154,7 +154,7 @@ class _Search:
         self.slots = [(t, k) for k, span in enumerate(self.spans) for t in range(span.first, span.last)]
         self.places: list[dict[int, Workers]] = [{} for _ in range(instance.slots)]
         self.rings: list[dict[int, Ring]] = [{} for _ in range(instance.slots)]
-        self.bound = combinatorial_bound(instance)
+        self.bound = tightest_bound(instance)
         self.value, self.programs = 0.0, 0
         self.first: Schedule | None = None
 

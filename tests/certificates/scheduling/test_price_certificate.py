@@ -22,13 +22,13 @@ from ddlopt.certificates.scheduling.patterns import dearest, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
 from ddlopt.certificates.scheduling.typed import TypedCluster, typed_beaten
 from ddlopt.frontier.scheduling import kept_runs
+from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.frontier.scheduling.prove import _by_charges, prove
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.fair_time import fair_s
-from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.models.scheduling.rings.ring_rows import RingRow
 from ddlopt.solvers import proofs
 

@@ -9,6 +9,8 @@ from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, choices, job
 from scipy.optimize import linprog
 from volume import for_each, slow
 
+from ddlopt.frontier.scheduling import bounds as plans_module
+from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling import (
     AllOrNothing,
     Capped,
@@ -25,9 +27,9 @@ from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
-from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs, lagrangian_bound, quick_bound
 from ddlopt.models.scheduling.prices.priced_jobs import jobs_as_arrays
+from ddlopt.models.scheduling.problem import PROBLEM
 
 FEATURES = {
     "plain": {},
@@ -68,8 +70,9 @@ def test_no_schedule_is_better(features, cases):
     for _ in range(cases):
         instance = random_instance(rng, **FEATURES[features])
         best = brute_force(instance).objective
-        above = bound(instance)
+        above = PROBLEM.tightest_bound(instance)
         assert best <= above * (1 + 1e-9)
+        assert above <= bound(instance) * (1 + 1e-9)
         ratios.append(best / above if above else 1.0)
     # It is no bound of another problem, either: on one-server instances it often is as good as exact.
     assert np.median(ratios) > 0.6
@@ -82,8 +85,9 @@ def test_whole_widths_at_the_same_prices_are_a_sharper_bound(features):
     for _ in range(30):
         instance = random_instance(rng, **FEATURES[features])
         fractions = clearing_prices(instance).bound
-        assert bound(instance) <= fractions
-        sharper += bound(instance) < fractions * (1 - 1e-4)
+        whole = plans_module.tightest_bound(instance)
+        assert whole == PROBLEM.tightest_bound(instance) <= fractions
+        sharper += whole < fractions * (1 - 1e-4)
     assert sharper >= 5
 
 
@@ -101,9 +105,11 @@ def test_plans_without_room_are_a_bound_still():
 
 
 def test_large_instances_do_not_ask_for_plans(monkeypatch):
-    monkeypatch.setattr(bounds_module, "_PLANS_WORK", 0)
     instance = _instance(np.random.default_rng(3))
-    assert bound(instance) == clearing_prices(instance).bound == quick_bound(instance).bound
+    assert PROBLEM.tightest_bound(instance) < bound(instance)
+    monkeypatch.setattr(plans_module, "_PLANS_WORK", 0)
+    instance = _instance(np.random.default_rng(3))
+    assert PROBLEM.tightest_bound(instance) == clearing_prices(instance).bound == quick_bound(instance).bound
 
 
 def _instance(rng, jobs=8, slots=6, resources=("gpu",), objective="utility", deadlines=True, utility=None):

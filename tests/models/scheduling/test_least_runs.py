@@ -8,7 +8,7 @@ from volume import for_each, seeds
 
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 
@@ -40,7 +40,7 @@ def test_the_optimum_is_that_of_trying_everything(seed):
         return
     assert found.objective == pytest.approx(best.objective, rel=1.1e-4, abs=1e-7)
     sign = 1 if asked.sense == "maximize" else -1
-    assert sign * (bound(asked) - best.objective) >= -1e-9
+    assert sign * (PROBLEM.tightest_bound(asked) - best.objective) >= -1e-9
 
 
 def one_job(least, **fields):

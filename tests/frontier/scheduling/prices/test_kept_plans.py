@@ -8,12 +8,12 @@ from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt import instances
+from ddlopt.frontier.scheduling.bounds import tightest_bound as bound
 from ddlopt.frontier.scheduling.job_plans import kept_search
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
-from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.bounds import bound
-from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
+from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 
 

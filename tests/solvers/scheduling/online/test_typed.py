@@ -7,7 +7,7 @@ from volume import for_each, seeds
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import RingTiming, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.methods import default_method
@@ -103,7 +103,7 @@ def test_never_above_the_optimum(method, seed):
     assert result.checked
     sign = 1 if asked.sense == "maximize" else -1
     assert sign * float(result.objective) <= sign * best + 1e-9
-    assert sign * bound(asked) >= sign * best - 1e-9
+    assert sign * PROBLEM.tightest_bound(asked) >= sign * best - 1e-9
 
 
 def test_refusals():
