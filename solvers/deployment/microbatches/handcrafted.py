@@ -46,7 +46,7 @@ def with_weights(ticks: Ticks, chunk: int) -> Word:
     return [(chunk, B), (chunk, W)] if (chunk, W) in ticks.time else [(chunk, B)]
 
 
-def _one_each(instance: Any) -> str | None:
+def one_each(instance: Any) -> str | None:
     """Why an instance has not one chunk on every device, in one chain."""
     if len(instance.chains) > 1:
         return "it needs one chain of chunks"
@@ -117,7 +117,7 @@ class OneFOneB(Handcrafted):
 
     def refuses(self, instance: Any) -> str | None:
         """Several chunks a device, several chains."""
-        return _one_each(instance)
+        return one_each(instance)
 
     def words(self, ticks: Ticks) -> list[Word]:
         """Of every device."""
@@ -178,66 +178,6 @@ class Interleaved(Handcrafted):
                 if done + ahead < len(forward):
                     word.append((forward[done + ahead], F))
         return words
-
-
-def zero_bubble(ticks: Ticks, warm: list[int], late: list[int]) -> list[Word]:
-    """A given number of F first, then B, W and F in turn. W stays a given number of B behind; the last W come last."""
-    n = ticks.instance.micro_batches
-    words: list[Word] = [[] for _ in ticks.on]
-    for place, chunk in enumerate(ticks.instance.chains[0]):
-        word, ahead = words[ticks.device[chunk]], min(n, warm[place])
-        word += [(chunk, F)] * ahead
-        weights = 0
-        for done in range(n):
-            word.append((chunk, B))
-            if done + ahead < n:
-                if done >= late[place]:
-                    word.append((chunk, W))
-                    weights += 1
-                word.append((chunk, F))
-            elif done + 1 > weights:
-                word.append((chunk, W))
-                weights += 1
-        word += [(chunk, W)] * (n - weights)
-    return words
-
-
-@dataclass(frozen=True)
-class ZeroBubble(Handcrafted):
-    """ZB-H1 and ZB-H2: W, which nobody waits for, fills the holes.
-
-    ZB-H1 begins as 1F1B does, device i (from 0) holds back i W, and memory is that of 1F1B's first device. ZB-H2 has
-    2 (p - i) - 1 F first and holds back 2 i W, with nearly twice the memory.
-
-    Parameters
-    ----------
-    doubled : bool
-        ZB-H2.
-
-    References
-    ----------
-    P. Qi, X. Wan, G. Huang, M. Lin, "Zero bubble (almost) pipeline parallelism", ICLR 2024.
-    """
-
-    doubled: bool = False
-
-    @property
-    def name(self) -> str:
-        """Of the method."""
-        return "zb-h2" if self.doubled else "zb-h1"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Several chunks a device, several chains, W within B."""
-        if any(chunk.weights_s is None for chunk in instance.chunks):
-            return "it needs W as passes of their own"
-        return _one_each(instance)
-
-    def words(self, ticks: Ticks) -> list[Word]:
-        """Of every device."""
-        p = len(ticks.instance.chains[0])
-        if self.doubled:
-            return zero_bubble(ticks, [2 * (p - place) - 1 for place in range(p)], [2 * place for place in range(p)])
-        return zero_bubble(ticks, [p - place for place in range(p)], list(range(p)))
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ ENTRIES = entries(
     ("gpipe", "heuristic", "all F, then all B", "handcrafted:GPipe"),
     ("1f1b", "heuristic", "1F1B", "handcrafted:OneFOneB"),
     ("interleaved-1f1b", "heuristic", "1F1B with several chunks a device, as in Megatron-LM", "handcrafted:Interleaved"),
-    ("zb-h1", "heuristic", "ZB-H1: W fills holes, in the memory of 1F1B", "handcrafted:ZeroBubble"),
-    ("zb-h2", "heuristic", "ZB-H2: no bubbles with unit times, in twice the memory", "handcrafted:ZeroBubble", {"doubled": True}),
+    ("zb-h1", "heuristic", "ZB-H1: W fills holes, in the memory of 1F1B", "zero_bubble:ZeroBubble"),
+    ("zb-h2", "heuristic", "ZB-H2: no bubbles with unit times, in twice the memory", "zero_bubble:ZeroBubble", {"doubled": True}),
     ("zb-v", "heuristic", "ZB-V: two chunks a device in a V, no bubbles with unit times", "zero_bubble_v:ZeroBubbleV"),
     ("dualpipe", "heuristic", "DualPipe: two chains in opposite directions", "handcrafted:DualPipe"),
 )  # fmt: skip

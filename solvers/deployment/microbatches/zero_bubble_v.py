@@ -1,23 +1,19 @@
 """ZB-V: two chunks a device in a V, whose order has no bubble with unit times in the memory of 1F1B."""
 
-from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W
+from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.microbatches.handcrafted import Handcrafted
 from ddlopt.solvers.deployment.microbatches.timing import value
+from ddlopt.solvers.deployment.microbatches.zero_bubble import Making, StuckError
 
 
-class _StuckError(Exception):
-    """The order wants a pass that cannot run."""
-
-
-class _V:
-    """An order that is made pass by pass, each as early as it can.
+class _V(Making):
+    """The rules of the released scheduler for a V.
 
     Parameters
     ----------
@@ -30,76 +26,28 @@ class _V:
     """
 
     def __init__(self, ticks: Ticks, allowed: tuple[int, ...], fills: tuple[bool, bool]) -> None:
-        self.ticks, self.allowed, self.fills = ticks, allowed, fills
-        self.n, self.p = ticks.instance.micro_batches, ticks.instance.devices
+        super().__init__(ticks, ticks.room)
+        self.allowed, self.fills = allowed, fills
         chain = ticks.instance.chains[0]
         self.there, self.back = chain[: self.p], chain[: self.p - 1 : -1]
-        self.ends: dict[Kind, list[int]] = {kind: [] for kind in ticks.kinds}
-        self.words: list[list[Kind]] = [[] for _ in range(self.p)]
-        self.now, self.held, self.waited = [0] * self.p, [0] * self.p, [0] * self.p
-        self.left: list[deque[int]] = [deque() for _ in range(self.p)]
 
-    def count(self, chunk: int, kind: int) -> int:
-        """Passes that have run."""
-        return len(self.ends[chunk, kind])
-
-    def ready(self, kind: Kind) -> int:
-        """When the next pass of a kind can begin as far as others are concerned."""
-        number, at = len(self.ends[kind]), 0
-        for one, lag in self.ticks.waits[kind]:
-            if len(self.ends[one]) <= number:
-                raise _StuckError
-            at = max(at, self.ends[one][number] + lag)
-        return at
-
-    def run(self, device: int, kind: Kind) -> None:
-        """The next pass of a kind."""
-        ticks = self.ticks
-        if len(self.ends[kind]) >= self.n:
-            raise _StuckError
-        begin = max(self.now[device], self.ready(kind))
-        if self.words[device]:
-            self.waited[device] += begin - self.now[device]
-        self.now[device] = begin + ticks.time[kind]
-        self.ends[kind].append(self.now[device])
-        self.words[device].append(kind)
-        self.held[device] += ticks.cells[kind] if kind[1] == F else -ticks.cells[kind]
-        if self.held[device] > ticks.room[device]:
-            raise _StuckError
-        if kind[1] == B:
-            self.left[device].append(kind[0])
-
-    def weights(self, device: int) -> None:
-        """The W that has been left for longest."""
-        if not self.left[device]:
-            raise _StuckError
-        self.run(device, (self.left[device].popleft(), W))
-
-    def after(self, device: int, kind: Kind, fill: bool) -> None:
-        """The next pass of a kind behind W that fit into the time until then, and one more that does not, perhaps."""
-        ticks, at = self.ticks, self.ready(kind)
-        while self.left[device] and at >= self.now[device] + ticks.time[self.left[device][0], W]:
-            self.weights(device)
-        most = max(*self.waited, max(self.allowed) - self.allowed[device])
-        if fill and self.left[device] and at - self.now[device] > most - self.waited[device]:
-            self.weights(device)
-        self.run(device, kind)
+    def _most(self, device: int, fill: bool) -> int | None:
+        """Ticks that a device may wait before W fills a hole too short for it."""
+        return max(*self.waited, max(self.allowed) - self.allowed[device]) - self.waited[device] if fill else None
 
     def make(self) -> None:
         """All passes.
 
         Raises
         ------
-        _StuckError
+        StuckError
             If it comes to a stop.
         """
         self._ramp()
         for _ in range(2 * self.n):
             self._backward()
             self._forward()
-        for device in range(self.p):
-            while self.left[device]:
-                self.weights(device)
+        self.end()
 
     def _ramp(self) -> None:
         """F before the first B: one micro-batch there and back, and others that fill the time until it comes back."""
@@ -147,14 +95,14 @@ class _V:
             )
         ]
         for device in reversed(late):
-            self.after(device, (there[device], B), True)
+            self.after(device, (there[device], B), self._most(device, True))
         for device in range(p):
             if device not in late:
-                self.after(device, (back[device], B), self.fills[1])
+                self.after(device, (back[device], B), self._most(device, self.fills[1]))
 
     def _forward(self) -> None:
         """An F on every device that has one left and can: of the way back first."""
-        ticks, p, n = self.ticks, self.p, self.n
+        p, n = self.p, self.n
         for device in range(p):
             first, last = (self.there[device], F), (self.back[device], F)
             done = self.count(*last)
@@ -169,9 +117,7 @@ class _V:
                 kind = first
             else:
                 continue
-            while self.held[device] + ticks.cells[kind] > ticks.room[device]:
-                self.weights(device)
-            self.after(device, kind, self.fills[0])
+            self.after(device, kind, self._most(device, self.fills[0]))
 
 
 @dataclass(frozen=True)
@@ -218,7 +164,7 @@ class ZeroBubbleV(Handcrafted):
                 made = _V(ticks, allowed, (before_f, before_b))
                 try:
                     made.make()
-                except _StuckError:
+                except StuckError:
                     break
                 found = value(ticks, tuple(map(tuple, made.words)))
                 if found is not None and (least is None or found < least):

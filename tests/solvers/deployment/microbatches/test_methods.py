@@ -1,5 +1,7 @@
 """Methods for orders of micro-batches against all orders, against each other, and against the papers' figures."""
 
+import random
+
 import pytest
 from microbatch_cases import best_of_all, drawn
 from shared_data import shared_data
@@ -131,6 +133,75 @@ def test_zb_v_is_that_of_the_released_scheduler(p, n, times, transfer, makespan,
         )  # fmt: skip
         found = method("zb-v", "deployment").solve(instance, Limits())
         assert found.objective == value
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "micro_batches", "memory", "options", "drawn", "least"),
+    [
+        ("zb-h2", 2, 4, 3.0, {"forward_s": 2.0, "backward_s": 3.0}, 27, 26),
+        ("zb-h1", 3, 3, 3.0, {"transfer_s": 1.0}, 17, 15),
+        ("zb-h1", 3, 3, 6.0, {"transfer_s": 1.0}, 17, 15),
+        ("zb-h2", 2, 4, 3.0, {}, 13, 13),
+    ],
+)
+def test_w_and_f_go_where_the_times_want_them(name, stages, micro_batches, memory, options, drawn, least):
+    """What ZB-H1 and ZB-H2 lose where they stay as drawn for unit times.
+
+    ZB-H2 of times 2 : 3 : 1 has W of micro-batch 0 before F of micro-batch 3 on its second device, which delays the
+    last B by 1. There it begins at 2, runs F and B in turn (4 times 5), and B and W of the first device follow: 26.
+    ZB-H1 with transfers of 1 waits on its second device with F of micro-batch 2 for B of micro-batch 0, which comes two
+    moments late; from then on the last device is late. Its F at 0, 4 and then one after another with B end at
+    4 + 3 * 2 = 10; B goes up by 1 + 1, 1 + 1, W follows: 15.
+    """
+    instance = generate("microbatches", 0, stages=stages, micro_batches=micro_batches, memory=memory, **options)
+    assert method(f"{name}:drawn=true", "deployment").solve(instance, Limits()).objective == drawn
+    assert method(name, "deployment").solve(instance, Limits()).objective == least
+
+
+PUBLISHED_ONE = [
+    (4, 12, (2, 3, 1), 0, 84, 84, 78, 76), (8, 24, (2, 3, 1), 0, 172, 172, 158, 156),
+    (4, 8, (3, 4, 2), 1, 99, 99, 85, 85), (4, 12, (3, 4, 2), 1, 135, 135, 120, 117),
+    (4, 12, (3, 5, 2), 1, 150, 150, 132, 132), (8, 24, (1, 2, 1), 0, 110, 110, 103, 103),
+]  # fmt: skip
+"""Makespans and spans of ZB-H1 in memory for p micro-batches and of ZB-H2 for 2 p - 1, by the released scheduler."""
+
+
+@pytest.mark.parametrize(("p", "n", "times", "transfer", "one", "span_one", "two", "span_two"), some(PUBLISHED_ONE, 3))
+def test_zb_h1_and_zb_h2_are_those_of_the_released_scheduler(p, n, times, transfer, one, span_one, two, span_two):
+    f, b, w = map(float, times)
+    for name, memory, values in (("zb-h1", p, (one, span_one)), ("zb-h2", 2 * p - 1, (two, span_two))):
+        for objective, least in zip(("makespan", "span"), values, strict=True):
+            instance = generate(
+                "microbatches", 0, stages=p, micro_batches=n, memory=float(memory), objective=objective,
+                forward_s=f, backward_s=b, weights_s=w, transfer_s=float(transfer),
+            )  # fmt: skip
+            found = method(name, "deployment").solve(instance, Limits())
+            assert found.checked
+            assert found.objective == least
+
+
+@pytest.mark.parametrize("seed", seeds(6, 200))
+def test_zb_fits_and_is_never_longer_than_drawn(seed):
+    """Unlike times, transfers, memory and what B gives back."""
+    draw = random.Random(seed)
+    p, n = draw.randint(1, 5), draw.randint(1, 9)
+    instance = generate(
+        "microbatches", seed, stages=p, micro_batches=n, memory=float(draw.randint(p, 2 * p)),
+        objective=draw.choice(("makespan", "span")), transfer_s=float(draw.choice((0, 0, 1, 2))),
+    )  # fmt: skip
+    chunks = [
+        chunk.model_copy(
+            update={"forward_s": draw.randint(0, 4), "backward_s": draw.randint(0, 4), "weights_s": draw.randint(0, 4),
+                    "freed_bytes": draw.choice((0.0, 0.25, 1.0))}
+        )
+        for chunk in instance.chunks
+    ]  # fmt: skip
+    instance = instance.changed(chunks=tuple(chunks))
+    for name in ("zb-h1", "zb-h2"):
+        drawn = method(f"{name}:drawn=true", "deployment").solve(instance, Limits())
+        found = method(name, "deployment").solve(instance, Limits())
+        assert found.checked == drawn.checked
+        assert not drawn.checked or found.objective <= drawn.objective
 
 
 def test_zb_v_in_little_memory():
