@@ -24,6 +24,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
 from ddlopt.solvers.deployment.microbatches.search import OrderSearch
 from ddlopt.solvers.deployment.microbatches.timing import fits, value
+from ddlopt.solvers.deployment.microbatches.zero_bubble import ZeroBubble
 from ddlopt.solvers.deployment.microbatches.zero_bubble_v import ZeroBubbleV
 from ddlopt.solvers.heuristic import Asked, CertifiedMethod, Clock
 
@@ -76,7 +77,7 @@ class Known:
 class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
     """The optimum, by questions whether an order takes at most so many ticks.
 
-    1. List scheduling, ZB-V on a V, and a search over the rules of lists, and the combinatorial bound. Most instances
+    1. List scheduling, ZB-H1, ZB-H2 and ZB-V where they are defined, a search over the rules of lists, and the combinatorial bound. Most instances
        are proven by these.
     2. On pipelines of five devices or more, the same questions as below about the first device alone, where passes of
        the others only take their time: what no order does there none does with all.
@@ -113,9 +114,10 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         words, _ = best_list(known.ticks, clock)
         if words is not None:
             known.take(order_of(known.ticks, words))
-        if not (known.closed or clock.expired) and ZeroBubbleV().refuses(instance) is None:
-            with suppress(NoSolutionError):
-                known.take(order_of(known.ticks, ZeroBubbleV().words(known.ticks)))
+        for made in (ZeroBubble(), ZeroBubble(doubled=True), ZeroBubbleV()):
+            if not (known.closed or clock.expired) and made.refuses(instance) is None:
+                with suppress(NoSolutionError):
+                    known.take(order_of(known.ticks, made.words(known.ticks)))
         if not known.closed:
             part = None if limits.time_s is None else clock.elapsed_s + clock.left_s / 4
             late = Asked(lambda: clock.expired or (part is not None and clock.elapsed_s > part))

@@ -102,7 +102,7 @@ class _Straight(Making):
         next one has enough to do and B would wait; W also fills holes too short for it where others have waited longer.
     """
 
-    def __init__(self, ticks: Ticks, room: tuple[int, ...], options: tuple[bool, bool, bool]) -> None:
+    def __init__(self, ticks: Ticks, room: tuple[int, ...], options: tuple[bool, ...]) -> None:
         super().__init__(ticks, room)
         self.waits, self.shy, self.fills = options
         self.chain = ticks.instance.chains[0]
