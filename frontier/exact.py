@@ -19,6 +19,7 @@ _HOMES = {
     "compression/timeline": "compression.timeline",
     "compression/levels": "compression.timeline",
     "deployment/plan": "deployment.plan",
+    "deployment/microbatches": "deployment.microbatches",
     "deployment/partition": "deployment.partition",
     "deployment/strategies": "deployment.strategies",
     "aggregation/graph": "aggregation.graph",

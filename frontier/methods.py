@@ -57,6 +57,11 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
+        "deployment/microbatches",
+        ("order-states", "exact", "lists, and a bound by dynamic programming over states of a few devices", "order_states:OrderStates"),
+        storey="frontier",
+    ),
+    *entries(
         "deployment/partition",
         ("device-sets", "exact", "branch and price over the sets of nodes that a device has", "device_sets.method:DeviceSets"),
         ("latency-tree", "exact", "latency by branch and bound over all sets and their order", "latency_tree:LatencyTree"),

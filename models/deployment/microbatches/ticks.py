@@ -8,7 +8,7 @@ and devices count kinds only.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -38,14 +38,10 @@ class Ticks:
     unit_s : Fraction
         A tick. Times that are no multiples are rounded down, and then nothing of the ticks is more than the truth: each
         schedule is one for the shorter times as well.
-    kept : tuple of int, optional
-        Devices that have kinds and limits; passes of the others are as many at once as there are, and only delay what
-        waits for them. What holds of every order of these holds of every order of all. None: all devices.
     """
 
     instance: MicroBatchInstance
     unit_s: Fraction
-    kept: tuple[int, ...] | None = None
 
     @cached_property
     def exact(self) -> bool:
@@ -63,13 +59,7 @@ class Ticks:
             (chunk, kind)
             for chunk in range(len(self.instance.chunks))
             for kind in range(len(kinds_of(self.instance, chunk)))
-            if self.kept is None or self.device[chunk] in self.kept
         )
-
-    @cached_property
-    def whole(self) -> "Ticks":
-        """With all devices."""
-        return self if self.kept is None else Ticks(self.instance, self.unit_s)
 
     @cached_property
     def time(self) -> dict[Kind, int]:
@@ -96,8 +86,6 @@ class Ticks:
     @cached_property
     def waits(self) -> dict[Kind, tuple[tuple[Kind, int], ...]]:
         """For every kind those whose pass of the same micro-batch comes before, and the transfer between them."""
-        if self.kept is not None:
-            return {kind: tuple(self._through(kind)) for kind in self.kinds}
         found: dict[Kind, list[tuple[Kind, int]]] = {each: [] for each in self.kinds}
         for chain in self.instance.chains:
             for maker, user in pairwise(chain):
@@ -110,20 +98,9 @@ class Ticks:
                 found[chunk, W].append(((chunk, B), 0))
         return {each: tuple(before) for each, before in found.items()}
 
-    def _through(self, kind: Kind) -> Iterator[tuple[Kind, int]]:
-        """What a kind waits for on devices that are kept, with what lies between."""
-        for one, lag in self.whole.waits[kind]:
-            if self.device[one[0]] in (self.kept or ()):
-                yield one, lag
-            else:
-                own = self.whole.time[one]
-                yield from ((other, more + own + lag) for other, more in self._through(one))
-
     @cached_property
     def head(self) -> dict[Kind, int]:
         """Ticks before a pass can begin, from the beginning of its chain."""
-        if self.kept is not None:
-            return {kind: self.whole.head[kind] for kind in self.kinds}
         found: dict[Kind, int] = {}
 
         def at(kind: Kind) -> int:
@@ -144,8 +121,6 @@ class Ticks:
     @cached_property
     def tail(self) -> dict[Kind, int]:
         """Ticks after a pass has ended to the end of its micro-batch, on any device."""
-        if self.kept is not None:
-            return {kind: self.whole.tail[kind] for kind in self.kinds}
         found = dict.fromkeys(self.kinds, 0)
         for kind in sorted(self.kinds, key=lambda each: (self.head[each], each[1], self.depth[each]), reverse=True):
             for one, lag in self.waits[kind]:

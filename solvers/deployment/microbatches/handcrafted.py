@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from ddlopt.models.deployment.microbatches.evaluate import evaluate_order
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W, exact_ticks, order_of
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.deployment.microbatches.timing import value
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 Word = list[Kind]
@@ -27,8 +29,15 @@ class Handcrafted(Heuristic, uses=()):
             If it does not fit into the memory.
         """
         ticks = exact_ticks(instance)
-        words = self.words(ticks)
-        solution = order_of(ticks, words)
+        best: list[Word] = []
+        least: Fraction | None = None
+        for words in self.candidates(ticks):
+            found = value(ticks, tuple(map(tuple, words)))
+            if least is None or (found is not None and found < least):
+                best, least = words, found
+            if clock.expired:
+                break
+        solution = order_of(ticks, best)
         for broken in evaluate_order(instance, solution).violations:
             if broken.kind == "memory suffices":
                 told = f"{broken.where} needs {float(broken.lhs):.6g} bytes and has {float(broken.rhs):.6g}"
@@ -39,6 +48,10 @@ class Handcrafted(Heuristic, uses=()):
     def words(self, ticks: Ticks) -> list[Word]:
         """Of every device."""
         raise NotImplementedError
+
+    def candidates(self, ticks: Ticks) -> Iterator[list[Word]]:
+        """Words of which the best are the answer."""
+        yield self.words(ticks)
 
 
 def with_weights(ticks: Ticks, chunk: int) -> Word:

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
 
@@ -10,6 +11,11 @@ ROOM = "deployment/microbatches"
 
 
 def best(instance: MicroBatchInstance, solver: str) -> Method:
+    """What links of the chain say, and questions behind them."""
+    return chain.exact(ROOM, instance, solver, questions)
+
+
+def questions(instance: MicroBatchInstance, solver: str) -> Method:
     """Questions whether an order takes at most so long, between list scheduling and bounds."""
     module = import_module("ddlopt.solvers.deployment.microbatches.questions")
     found: Method = module.OrderQuestions()

@@ -28,8 +28,8 @@ from ddlopt.solvers.deployment.microbatches.zero_bubble import ZeroBubble
 from ddlopt.solvers.deployment.microbatches.zero_bubble_v import ZeroBubbleV
 from ddlopt.solvers.heuristic import Asked, CertifiedMethod, Clock
 
-_MANY_DEVICES = 5
-"""From so many on one device is asked about first: the question is as many times smaller."""
+_COEFFICIENTS_A_SECOND = 6_000
+"""More of them in a program, and HiGHS looks at no clock for longer than is left: presolve of long rows."""
 
 
 class Known:
@@ -52,6 +52,21 @@ class Known:
         self.order, self.ticked = order, found
         self.clock.report(self.seconds(found), self.seconds(self.low), order)
         return True
+
+    def open(self) -> None:
+        """Take the orders that need no search: by lists, and of the papers that fill holes."""
+        ticks, instance = self.ticks, self.ticks.instance
+        self.take(order_of(ticks, simple_words(ticks)))
+        words, _ = best_list(ticks, self.clock)
+        if words is not None:
+            self.take(order_of(ticks, words))
+        for made in (ZeroBubble(), ZeroBubble(doubled=True), ZeroBubbleV()):
+            if not (self.closed or self.clock.expired) and made.refuses(instance) is None:
+                with suppress(NoSolutionError):
+                    for words in made.candidates(ticks):
+                        self.take(order_of(ticks, words))
+                        if self.clock.expired:
+                            break
 
     def refute(self, low: Fraction) -> None:
         """Note that no order takes less."""
@@ -77,24 +92,23 @@ class Known:
 class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
     """The optimum, by questions whether an order takes at most so many ticks.
 
-    1. List scheduling, ZB-H1, ZB-H2 and ZB-V where they are defined, a search over the rules of lists, and the combinatorial bound. Most instances
-       are proven by these.
-    2. On pipelines of five devices or more, the same questions as below about the first device alone, where passes of
-       the others only take their time: what no order does there none does with all.
-    3. Otherwise bisection between the two, with :class:`CountedStarts` for a fixed number of ticks: integer programs
+    1. List scheduling, ZB-H1, ZB-H2 and ZB-V where they are defined, a search over the rules of lists, and the
+       combinatorial bound. Most instances are proven by these.
+    2. Otherwise bisection between the two, with :class:`CountedStarts` for a fixed number of ticks: integer programs
        without an objective, which answer with an order or refute that there is one. A span that may be a fraction of
        a tick (transfers, devices that are not in line) is the mean over a cycle of at most p devices: whole ticks come
        first, and then ticks of which these means are multiples.
-    4. Times without a small unit in common are rounded down to multiples of a coarser one for these questions: what
+    3. Times without a small unit in common are rounded down to multiples of a coarser one for these questions: what
        they refute holds for longer times as well, and orders that they find are looked at with the true times.
 
     Parameters
     ----------
-    most_columns : int
-        Of a program; larger ones are not asked.
+    most_columns, most_coefficients : int
+        Of a program; larger ones are not asked, nor such as HiGHS would not end within the time limit.
     """
 
     most_columns: int = MOST_COLUMNS
+    most_coefficients: int = 1_200_000
 
     name: ClassVar[str] = "order-questions"
     covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
@@ -110,14 +124,8 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         """
         require_room(instance)
         known = Known(instance, clock)
-        known.take(order_of(known.ticks, simple_words(known.ticks)))
-        words, _ = best_list(known.ticks, clock)
-        if words is not None:
-            known.take(order_of(known.ticks, words))
-        for made in (ZeroBubble(), ZeroBubble(doubled=True), ZeroBubbleV()):
-            if not (known.closed or clock.expired) and made.refuses(instance) is None:
-                with suppress(NoSolutionError):
-                    known.take(order_of(known.ticks, made.words(known.ticks)))
+        if start is None or not known.take(start):
+            known.open()
         if not known.closed:
             part = None if limits.time_s is None else clock.elapsed_s + clock.left_s / 4
             late = Asked(lambda: clock.expired or (part is not None and clock.elapsed_s > part))
@@ -126,7 +134,6 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         for ticks, parts in self._scales(instance):
             if known.closed or clock.expired:
                 break
-            asked += self._alone(known, ticks, parts, limits, seed)
             asked += self._bisect(known, ticks, parts, limits, seed)
         bound = known.seconds(known.low) * (1 - ROUNDING)
         return MethodOutput(known.order, {"questions": float(asked)}, bound)
@@ -145,26 +152,6 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
                     yield Ticks(instance, ticks.unit_s / parts), 1
                 return
 
-    def _alone(self, known: Known, ticks: Ticks, parts: int, limits: Limits, seed: int) -> int:
-        """Raise the bound by questions about one device, with the others as delays; how many there were.
-
-        Of one chain the first device has the longest round, and its memory is what keeps it waiting.
-        """
-        if len(ticks.instance.chains) > 1 or ticks.instance.devices < _MANY_DEVICES:
-            return 0
-        first = ticks.device[ticks.instance.chains[0][0]]
-        alone, scale, asked = replace(ticks, kept=(first,)), ticks.unit_s / known.ticks.unit_s, 0
-        while known.ticked is not None and not (known.closed or known.clock.expired):
-            within = math.ceil(known.low / scale)
-            asked += 1
-            if (
-                within >= known.ticked / scale * Fraction(1 - BOUND_MARGIN)
-                or ask(alone, within, known.clock, limits, seed) is not False
-            ):
-                break
-            known.refute((within + Fraction(1, parts)) * scale)
-        return asked
-
     def _bisect(self, known: Known, ticks: Ticks, parts: int, limits: Limits, seed: int) -> int:
         """Ask until the gap is closed or the time is up; how many questions there were."""
         scale = ticks.unit_s / known.ticks.unit_s
@@ -179,6 +166,8 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
             if low > high:
                 break
             within = high if asked == 0 and high - low < 3 else (low + high) // 2
+            if len(ticks.kinds) * within**2 > min(self.most_coefficients, _COEFFICIENTS_A_SECOND * known.clock.left_s):
+                break
             asked += 1
             found = ask(ticks, within, known.clock, limits, seed)
             if found is False:

@@ -1,14 +1,15 @@
 """ZB-H1 and ZB-H2: where W, which nobody waits for, goes; as the papers draw them, and for the times of an instance."""
 
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W, Words
+from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W
 from ddlopt.solvers.deployment.microbatches.handcrafted import Handcrafted, Word, one_each
-from ddlopt.solvers.deployment.microbatches.timing import fits, value
+from ddlopt.solvers.deployment.microbatches.timing import fits
 
 
 class StuckError(Exception):
@@ -189,10 +190,6 @@ class _Straight(Making):
             self.after(device, (chunk, B), self._most(device))
 
 
-def _frozen(words: list[Word]) -> Words:
-    return tuple(map(tuple, words))
-
-
 def _drawn(ticks: Ticks, warm: list[int], late: list[int]) -> list[Word]:
     """A given number of F first, then B, W and F in turn. W stays a given number of B behind; the last W come last."""
     n = ticks.instance.micro_batches
@@ -257,24 +254,21 @@ class ZeroBubble(Handcrafted):
             return "it needs W as passes of their own"
         return one_each(instance)
 
-    def words(self, ticks: Ticks) -> list[Word]:
-        """Of every device."""
+    def candidates(self, ticks: Ticks) -> Iterator[list[Word]]:
+        """As drawn, and then by the rules, if that fits."""
         chain, room = ticks.instance.chains[0], ticks.room
         p = len(chain)
         if self.doubled:
-            best = _drawn(ticks, [2 * (p - place) - 1 for place in range(p)], [2 * place for place in range(p)])
+            drawn = _drawn(ticks, [2 * (p - place) - 1 for place in range(p)], [2 * place for place in range(p)])
         else:
-            best = _drawn(ticks, [p - place for place in range(p)], list(range(p)))
+            drawn = _drawn(ticks, [p - place for place in range(p)], list(range(p)))
             size = {ticks.device[chunk]: p * ticks.cells[chunk, F] for chunk in chain}
             room = tuple(min(most, size[device]) for device, most in enumerate(room))
-        if self.drawn or not fits(ticks, _frozen(best)):
-            return best
-        least = value(ticks, _frozen(best))
+        yield drawn
+        if self.drawn or not fits(ticks, tuple(map(tuple, drawn))):
+            return
         for options in product((True, False), repeat=3):
             made = _Straight(ticks, room, options)
             with suppress(StuckError):
                 made.make()
-                found = value(ticks, _frozen(made.words))
-                if least is None or (found is not None and found < least):
-                    best, least = made.words, found
-        return best
+                yield made.words

@@ -1,14 +1,13 @@
 """ZB-V: two chunks a device in a V, whose order has no bubble with unit times in the memory of 1F1B."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks
+from ddlopt.models.deployment.microbatches.ticks import B, F, Ticks
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.microbatches.handcrafted import Handcrafted
-from ddlopt.solvers.deployment.microbatches.timing import value
+from ddlopt.solvers.deployment.microbatches.handcrafted import Handcrafted, Word
 from ddlopt.solvers.deployment.microbatches.zero_bubble import Making, StuckError
 
 
@@ -147,16 +146,15 @@ class ZeroBubbleV(Handcrafted):
             return "it needs W as passes of their own"
         return None
 
-    def words(self, ticks: Ticks) -> list[list[Kind]]:
-        """Of every device.
+    def candidates(self, ticks: Ticks) -> Iterator[list[Word]]:
+        """By the rules.
 
         Raises
         ------
         NoSolutionError
-            If the rules come to a stop, for lack of memory.
+            If they come to a stop, for lack of memory.
         """
-        best: list[list[Kind]] | None = None
-        least: Fraction | None = None
+        stopped = True
         for before_f, before_b in product((True, False), repeat=2):
             allowed: tuple[int, ...] = (0,) * ticks.instance.devices
             shortest: int | None = None
@@ -166,12 +164,10 @@ class ZeroBubbleV(Handcrafted):
                     made.make()
                 except StuckError:
                     break
-                found = value(ticks, tuple(map(tuple, made.words)))
-                if found is not None and (least is None or found < least):
-                    best, least = made.words, found
+                stopped = False
+                yield made.words
                 if shortest is not None and max(made.waited) >= shortest:
                     break
                 shortest, allowed = max(made.waited), tuple(made.waited)
-        if best is None:
+        if stopped:
             raise NoSolutionError("the rules of ZB-V come to a stop; they need room for two micro-batches a device")
-        return best

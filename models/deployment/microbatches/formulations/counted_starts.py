@@ -203,7 +203,7 @@ class _Model:
         self.block, self.ticks, self.within = block, ticks, within
         self.n = ticks.instance.micro_batches
         self.span = ticks.instance.objective == "span"
-        self.low = ticks_bound(ticks.whole)
+        self.low = ticks_bound(ticks)
         if within is None:
             words = simple_words(ticks)
             self.most = max(
@@ -227,13 +227,13 @@ class _Model:
             most *= 1 + len(chains)
             return {kind: most - time[kind] for kind in ticks.kinds}
         # The device of the first chunk is busy from 0 to T at most, and all other F and B end before its last B.
-        whole, chain = ticks.whole, chains[0]
+        chain = chains[0]
         back = {chain[0]: 0}
         for maker, user in pairwise(chain):
-            back[user] = dict(whole.waits[maker, B])[user, B] + whole.time[maker, B] + back[maker]
-        there = {chain[-1]: whole.time[chain[-1], B] + back[chain[-1]]}
+            back[user] = dict(ticks.waits[maker, B])[user, B] + ticks.time[maker, B] + back[maker]
+        there = {chain[-1]: ticks.time[chain[-1], B] + back[chain[-1]]}
         for user, maker in pairwise(chain[::-1]):
-            there[maker] = dict(whole.waits[user, F])[maker, F] + whole.time[user, F] + there[user]
+            there[maker] = dict(ticks.waits[user, F])[maker, F] + ticks.time[user, F] + there[user]
         behind = {F: there, B: back}
         found = {kind: most - behind[kind[1]][kind[0]] - time[kind] for kind in ticks.kinds if kind[1] != W}
         for own in ticks.on:

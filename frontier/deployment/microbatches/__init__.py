@@ -1,0 +1,1 @@
+"""Special exact methods for orders of micro-batches."""
