@@ -167,7 +167,8 @@ class Loop:
         try:
             low = self.plans.low()
         except InstanceError as fault:  # every problem of some job is closed, and has no plan
-            raise InfeasibleError(f"'{self.instance.name}': a job has no plan on any number of servers") from fault
+            told = str(fault).partition(": ")[2].partition(":")[0]
+            raise InfeasibleError(f"'{self.instance.name}': {told}: no number of servers has a plan") from fault
         self.bound = max(self.bound, jobs_bound(low))
         if self.clock.expired:
             return []

@@ -102,4 +102,6 @@ def test_processes_give_the_same():
 def test_a_job_without_any_plan_is_infeasible():
     instance = drawn(0, workloads=("tiny-step",), jobs=1)
     small = instance.problems[0].changed(memory_bytes=1.0)
-    assert ddlopt.solve(instance.changed(problems=[small]), "refinement", time_limit=60).status == "infeasible"
+    result = ddlopt.solve(instance.changed(problems=[small]), "refinement", time_limit=60)
+    assert result.status == "infeasible"
+    assert f"jobs[0] ('{instance.jobs[0].name}') fits nowhere: no number of servers has a plan" in result.message
