@@ -34,7 +34,7 @@ class Pricing:
         + \sum_k n_k \max_p \Bigl[\sum_i \mu_i \min(\varphi_i(w_{ip}) / F_i, 1) - e_p\Bigr] ,
 
     where the patterns p of interval k are found by the multiple-choice knapsack, with types of accelerators by one with
-    capacities of sets of types (:class:`~ddlopt.models.scheduling.formulations.type_rows.TypeRows`). For ``max_min``
+    capacities of sets of types (:class:`~ddlopt.frontier.scheduling.type_rows.TypeRows`). For ``max_min``
     the first sum is
     :math:`\max(0, 1 - \sum_i \mu_i)`.
 

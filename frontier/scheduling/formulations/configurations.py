@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices, pieces_of
-from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.intervals import Interval, intervals
 from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, schedule_of_widths
@@ -144,7 +144,7 @@ class Configurations:
     ``outer``) and :math:`e_p` the price of energy; for ``max_min`` one q stands in place of every :math:`q_i`.
 
     With types of accelerators a width is one on a class of types, and each set of types has a capacity
-    (:class:`~ddlopt.models.scheduling.formulations.type_rows.TypeRows`).
+    (:class:`~ddlopt.frontier.scheduling.type_rows.TypeRows`).
 
     The size does not depend on the number of slots, but on that of patterns, which are legion. The linear relaxation is
     at least as strong as that of :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`,

@@ -8,8 +8,8 @@ from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlan, 
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 from ddlopt.models.tolerances import FEASIBILITY_TOL

@@ -13,11 +13,11 @@ from volume import for_each, seeds
 import ddlopt
 from ddlopt.certificates.compression.forward.certificate import ForwardCertificate
 from ddlopt.certificates.linear import LinearCertificate
+from ddlopt.frontier.compression.forward.prove import prove
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.forward.bounds import priority_timeline
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.solvers import proofs
-from ddlopt.solvers.compression.forward.prove import prove
 
 ABOVE = Fraction(1, 10**5)
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from ddlopt.certificates.compression.label_proof.certificate import LabelCertificate
 from ddlopt.certificates.compression.levels.certificate import LevelCertificate
+from ddlopt.frontier.compression.timeline.prove import prove_labels
 from ddlopt.models.compression.levels.instance import LevelInstance, LevelPlan
-from ddlopt.solvers.compression.timeline.prove import prove_labels
 
 
 def prove(

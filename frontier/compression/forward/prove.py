@@ -5,9 +5,9 @@ from fractions import Fraction
 
 from ddlopt.certificates.compression.forward.certificate import ForwardCertificate
 from ddlopt.certificates.compression.label_proof.certificate import LabelCertificate
+from ddlopt.frontier.compression.timeline.prove import prove_labels
 from ddlopt.models.compression.forward.bounds import priority_timeline
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
-from ddlopt.solvers.compression.timeline.prove import prove_labels
 
 
 def prove(

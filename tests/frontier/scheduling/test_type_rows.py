@@ -8,9 +8,9 @@ from scheduling_brute_force import random_instance
 from volume import for_each, seeds
 
 from ddlopt import instances
+from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.formulations.type_rows import TypeRows
 
 ORDERS = (("a", "b", "c"), ("a", "c", "b"), ("c", "a", "b"))
 """Of types by speed; with all of them classes do not hold each other."""

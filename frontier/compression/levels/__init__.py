@@ -1,0 +1,1 @@
+"""Levels: what writes proofs."""
