@@ -6,5 +6,6 @@ from ddlopt.solvers.provers import Prover
 _PATHS = (
     *("topology", "scheduling", "codesign", "deployment/plan", "deployment/partition"),
     *("aggregation/registers", "gossip/matchings"),
+    *("compression/timeline", "compression/levels", "compression/forward"),
 )
 PROVERS = tuple(Prover(path, later(f"ddlopt.frontier.{path.replace('/', '.')}.prove:prove")) for path in _PATHS)

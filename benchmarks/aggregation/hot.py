@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import Benchmark, Option, solved, timed
+from ddlopt.analysis.hot_sampling import Bound, expected_share, samples_for_set, samples_for_share
 from ddlopt.instances.generators import generate
 from ddlopt.instances.library import load, names
 from ddlopt.instances.readers.libffm import rows_of
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.hot.prices import best_prices
-from ddlopt.models.aggregation.hot.sampling import Bound, expected_share, samples_for_set, samples_for_share
 from ddlopt.solvers.aggregation.hot.methods import ENTRIES
 from ddlopt.solvers.contracts import Limits
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from ddlopt.analysis.sfb_thresholds import thresholds
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.compression import SfbInstance
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.compression.sfb.sfb_thresholds import thresholds
 
 _COLOURS = ("#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8")
 

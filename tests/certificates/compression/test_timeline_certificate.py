@@ -70,7 +70,7 @@ def test_it_begins_anew_with_more_labels(monkeypatch):
     instance = drawn(0)
     _, answer = brute_force(instance)
     claim = evaluate(instance, answer, exact=True).objective * (1 - ABOVE)
-    module = problem_of(instance).module("solvers", "prove")
+    module = problem_of(instance).module("frontier", "prove")
     monkeypatch.setattr(module, "_MOST", (0, 0))
     assert proven(instance, claim) is None
     for parts in (1, 500):

@@ -11,10 +11,10 @@ from refusals import one_line
 from scipy.optimize import linprog
 from volume import for_each, seeds
 
+from ddlopt.analysis.hot_sampling import expected_share, samples_for_set, samples_for_share
 from ddlopt.models.aggregation import AggregationProblem, HotInstance, evaluate
 from ddlopt.models.aggregation.hot.bounds import hot_bound
 from ddlopt.models.aggregation.hot.items import items_of
-from ddlopt.models.aggregation.hot.sampling import expected_share, samples_for_set, samples_for_share
 from ddlopt.models.aggregation.hot.values import groups_of, saved_messages
 from ddlopt.models.errors import InstanceError, OptionError, SolutionError
 
