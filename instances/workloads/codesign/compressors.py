@@ -29,6 +29,7 @@ from ddlopt.models.errors import OptionError
 OFFERED = ("fp16", "random_k")
 """Compressors of layers."""
 _MEGA = 2**20
+"""A megabyte, as the costs of compressors count it."""
 
 
 def compressions(words: Iterable[str]) -> tuple[Compression, ...]:
