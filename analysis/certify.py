@@ -124,7 +124,9 @@ def certified(
         left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
         certificate, closed = proofs.prove(problem, solution, gap, left, method)
     if certificate is None:
-        raise SolverError(f"nothing was proven of '{problem.name}' in time, or no formulation of it can be proven")
+        raise SolverError(
+            f"no bound of '{problem.name}' was proven within the limit, or none of its formulations can be proven"
+        )
     proven = proofs.check(problem, certificate)
     gate = Gate(problem, "certify", limits, seed, runtime_s=time.perf_counter() - began, exact=True)
     result = by_certificate(gate.certify(MethodOutput(solution)), proven.bound, gap)
@@ -209,9 +211,7 @@ def check_certificate(
     given = proofs.read(certificate, problem) if isinstance(certificate, str | Path) else certificate
     if vipr is not None:
         if not isinstance(given, LinearCertificate):
-            raise NotApplicableError(
-                "only a tree over a formulation can be written in VIPR's format; this is no such proof"
-            )
+            raise NotApplicableError("VIPR's format takes a tree over a formulation; this proof is of another kind")
         files.writable(vipr)
     if isinstance(given, Certificate):
         return proofs.check(problem, given, seconds, vipr)

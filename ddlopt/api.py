@@ -77,7 +77,7 @@ def solve(
     accept_error: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
-    """Answer one instance; the solution has been through the independent check before you see it.
+    """Solve one instance; the solution has been through the independent check before you see it.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def compare(
     progress: PairProgress | None = None,
     on_result: Callable[[Result], None] | None = None,
 ) -> list[Result]:
-    """Answer every instance with every method, one after the other.
+    """Solve every instance with every method, one after the other.
 
     What goes wrong with one pair becomes a result with status ``error`` and a message; the rest goes on. So does, in
     what is returned, a bound that another one's checked solution disproves.

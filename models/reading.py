@@ -75,7 +75,7 @@ def opened(path: str | Path) -> IO[bytes]:
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise UnreadableError("it is no regular file")
+        raise UnreadableError("it is not a regular file")
     return file
 
 
@@ -159,7 +159,7 @@ def _refuse_halves(data: Any) -> None:
     try:
         json.dumps(data, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as problem:
-        raise ValueError(f"a string has half of a character (U+{ord(problem.object[problem.start]):04X})") from None
+        raise ValueError(f"a string has an unpaired surrogate (U+{ord(problem.object[problem.start]):04X})") from None
 
 
 def _refuse_constant(name: str) -> Any:

@@ -49,7 +49,7 @@ def write_site(folder: str | Path, names: Iterable[str] | None = None, drawn: Pa
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).exists():
-            raise OptionError(f"{folder} holds something else than a site of the library; name another folder")
+            raise OptionError(f"{folder} holds files that do not belong to a site of the library; name another folder")
         return _write(folder, index.read(), names, drawn)
     except OSError as problem:
         raise OptionError(f"{folder} cannot be written: {problem.strerror or problem}") from None

@@ -107,17 +107,17 @@ def through_slots(instance: SlotsInstance, plan: SlotPlan, options: SlotOptions 
 def _understood(place: int, job: SlotJob) -> None:
     if job.delivery is not None:
         raise NotApplicableError(
-            f"jobs[{place}] ('{job.name}') has a delivery; packets that are late or lost as it says are simulated by "
-            "through_holds, and here by options"
+            f"jobs[{place}] ('{job.name}') has a delivery, which through_holds simulates; here options say which "
+            "packets are late or lost"
         )
     if job.stay is not None:
         raise NotApplicableError(
-            f"jobs[{place}] ('{job.name}') has a stay; simulated are jobs that are all there at the same time"
+            f"jobs[{place}] ('{job.name}') has a stay; only jobs that all run at the same time can be simulated"
         )
     if len(job.switches) != (len(job.links) + 1) or len(job.links) == 1:
         raise NotApplicableError(
-            f"jobs[{place}] ('{job.name}') has {len(job.switches)} switches and {len(job.links)} links; simulated can "
-            f"be one switch without links, or several, each with a link to one more above them"
+            f"jobs[{place}] ('{job.name}') has {len(job.switches)} switches and {len(job.links)} links; the "
+            f"simulator takes one switch without links, or several, each with a link to one more above them"
         )
 
 

@@ -212,7 +212,7 @@ def _ways_back(replay: Replay) -> dict[tuple[int, int], Path]:
             if previous < 0:
                 raise NotApplicableError(
                     f"no links lead back from server {target} to server {source}, so that acknowledgements of its "
-                    f"messages have no way; use acknowledgements=apart"
+                    f"messages cannot be sent; use acknowledgements=apart"
                 )
             way.append(previous)
         ways[source, target] = tuple(reversed(way))

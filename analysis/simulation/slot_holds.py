@@ -96,7 +96,7 @@ def _holds(job: SlotJob, place: int, packets: int, rng: np.random.Generator) -> 
     if len(below) > 1 and below[-1] != sum(below[:-1]):
         raise NotApplicableError(
             f"jobs[{place}] ('{job.name}') has {below[-1]} workers at its last switch, {sum(below[:-1])} at the "
-            "others; simulated can be a last switch that is above all others"
+            "others; the simulator takes a last switch that is above all others"
         )
     late = _late(job.delivery, (below[-1], packets), rng)
     ends = np.cumsum([0, *below[:-1]]).tolist()

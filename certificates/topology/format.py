@@ -164,7 +164,7 @@ class DesignCertificate:
         Raises
         ------
         SolutionError
-            If it is no regular file, or not a certificate of this version, whole and with nothing after it.
+            If it is not a regular file, or not a certificate of this version, whole and with nothing after it.
         """
         try:
             with opened(path) as file:

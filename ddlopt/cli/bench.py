@@ -23,7 +23,9 @@ Suites = Annotated[
 
 def bench(
     suite: Suites,
-    store: Annotated[Path, typer.Option(metavar="FILE", help="Where results go; what is there is not done again.")],
+    store: Annotated[
+        Path, typer.Option(metavar="FILE", help="File for the results; runs that it already holds are not repeated.")
+    ],
     methods: Annotated[
         str | None,
         typer.Option(metavar="A,B,…", help="Methods, auto, all-heuristics, all-exact, or NAME:OPTION=VALUE."),
@@ -41,11 +43,12 @@ def bench(
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster, e.g. tcp://host:8786.")
     ] = None,
     again: Annotated[
-        str | None, typer.Option(metavar="STATUS,…", help="Do runs again that ended so, e.g. crashed,error.")
+        str | None,
+        typer.Option(metavar="STATUS,…", help="Repeat runs that ended with one of these, e.g. crashed,error."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and stop.")] = False,
 ) -> None:
-    """Answer the instances of suites with many methods and seeds; every result is stored as soon as it is there."""
+    """Solve the instances of sets with many methods and seeds; every result is stored as soon as it is there."""
     from ddlopt.analysis.bench.store import Store
     from ddlopt.analysis.bench.suites import members
     from ddlopt.analysis.bench.sweep import Sweep

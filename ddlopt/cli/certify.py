@@ -13,14 +13,15 @@ def certify(
     name: Name,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the certificate here.")],
     method: Annotated[
-        str | None, typer.Option(metavar="M", help="combinatorial, or an exact method; by itself what proves most.")
+        str | None,
+        typer.Option(metavar="M", help="combinatorial, or an exact method; by default whichever proves most."),
     ] = None,
     time_limit: TimeLimit = None,
     gap: Gap = 1e-4,
     threads: Threads = 1,
     seed: Seed = 0,
 ) -> None:
-    """Answer one instance and write the proof of its bound, for `check --certificate`."""
+    """Solve one instance and write the proof of its bound, for `check --certificate`."""
     import ddlopt
     from ddlopt.analysis import tables
     from ddlopt.analysis.certify import certified

@@ -21,20 +21,20 @@ def check(
     certificate: Proof = None,
     time_limit: ProofTimeLimit = None,
     vipr: Vipr = None,
-    exact: Annotated[bool, typer.Option(help="Calculate in rational numbers; a proof always is.")] = False,
+    exact: Annotated[bool, typer.Option(help="Calculate in rational numbers, as proofs always do.")] = False,
     source_format: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="SOLUTION is anybody's file for a framework: megatron, torchtitan, deepspeed or galvatron.",
+            help="SOLUTION is a file for a framework: megatron, torchtitan, deepspeed or galvatron.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a solution: its objective, and every constraint that it violates; or check the proof of a bound.
 
-    Also what `submit` has made, alone or as SOLUTION.
+    Files of `submit` are checked too, alone or as SOLUTION.
     """
     import ddlopt
 

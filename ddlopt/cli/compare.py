@@ -37,7 +37,7 @@ def compare(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the comparison (.png, .svg, .pdf).")] = None,
 ) -> None:
-    """Answer several instances with several methods; limits hold for each pair."""
+    """Solve several instances with several methods; limits are for each solve."""
     import ddlopt
     from ddlopt.analysis import tables
     from ddlopt.analysis.compare import refuted

@@ -68,7 +68,7 @@ def convert(
     settings: Settings = None,
     out: Out = None,
 ) -> None:
-    """Convert a file in somebody else's format into an instance; which options there are depends on the format."""
+    """Convert a file in somebody else's format into an instance; its options depend on the format."""
     import ddlopt
     from ddlopt.instances.readers import CLUSTER_FORMAT
 

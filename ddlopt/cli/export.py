@@ -13,14 +13,17 @@ _READ_STARTS = "highs,scip,cbc,gurobi"
 def export(
     name: Name,
     formulation: FormulationName,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The model; names go beside it.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="File for the model; a table of names is written beside it."),
+    ],
     to: Annotated[str | None, typer.Option(metavar="KIND", help="mps, lp, nl or json; else FILE's ending.")] = None,
     start_from: Annotated[
         str | None, typer.Option(metavar="M", help="Write the solution of this method as a start beside the model.")
     ] = None,
     start_for: Annotated[
         str | None,
-        typer.Option(metavar="S,S,…", help=f"Solvers that are to read the start; by default {_READ_STARTS}."),
+        typer.Option(metavar="S,S,…", help=f"Solvers that will read the start; by default {_READ_STARTS}."),
     ] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="Seconds for the method of the start.")] = None,
     seed: Seed = 0,

@@ -51,7 +51,7 @@ def generate(
     settings: Settings = None,
     out: Out = None,
 ) -> None:
-    """Generate an instance from a seed; which sizes are needed depends on the family.
+    """Generate an instance from a seed; the sizes that it needs depend on the family.
 
     `generate cluster --jobs FILE --cluster FILE` takes jobs from a file instead.
     """

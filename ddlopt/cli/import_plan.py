@@ -16,12 +16,12 @@ def import_plan(
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="Somebody else's: msccl (XML), te-ccl (JSON) for collectives, torch-schedule (CSV) for micro-batches.",
+            help="Format of another tool: msccl (XML), te-ccl (JSON) for collectives, torch-schedule (CSV) for orders.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the solution here.")] = None,
 ) -> None:
-    """Read the solution back from a file of `export-plan`, and check it; or judge a schedule that others have made."""
+    """Read the solution back from a file of `export-plan`, and check it; or check a schedule of another tool."""
     import ddlopt
     from ddlopt.cli.shared.display import verdict
     from ddlopt.models.files import writable, write_whole

@@ -27,7 +27,9 @@ def solve(
     memory: Memory = None,
     accept_error: Annotated[
         float | None,
-        typer.Option(metavar="E", help="Error up to which a compression plan without a budget is an answer; else 0.1."),
+        typer.Option(
+            metavar="E", help="Largest error of a compression plan whose instance has no budget; 0.1 if not given."
+        ),
     ] = None,
     start: Annotated[Path | None, typer.Option(metavar="FILE", help="A solution to begin from.")] = None,
     start_from: Annotated[
@@ -43,12 +45,13 @@ def solve(
     explain: Annotated[
         bool | None,
         typer.Option(
-            "--explain/--no-explain", help="Tell what limits the step and what the solution changes; files: yes."
+            "--explain/--no-explain",
+            help="Say what limits the step and what the solution changes; by default for files only.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer one instance, with a bound and a check."""
+    """Solve one instance: a solution that is checked, and a bound."""
     import ddlopt
     from ddlopt.analysis import tables
     from ddlopt.api import answered

@@ -22,7 +22,7 @@ def submit(
         Path | None, typer.Argument(metavar="[SOLUTION]", help="A .json file, as `solve --out` writes it.")
     ] = None,
     method: Annotated[str | None, typer.Option(metavar="TEXT", help="How it was found: a method, a paper.")] = None,
-    author: Annotated[str | None, typer.Option(metavar="TEXT", help="Whose it is, as the table is to say it.")] = None,
+    author: Annotated[str | None, typer.Option(metavar="TEXT", help="Author, as the table will show it.")] = None,
     licence: Annotated[
         str | None, typer.Option("--licence", "--license", metavar="SPDX", help="E.g. CC0-1.0, CC-BY-4.0, Apache-2.0.")
     ] = None,
@@ -42,7 +42,7 @@ def submit(
 ) -> None:
     """Make one file of a better solution or bound, to be handed in by pull request.
 
-    `ddlopt check FILE` judges such a file. With --take or --store, in a checkout of the library: keep what is better
+    `ddlopt check FILE` checks such a file. With --take or --store, in a checkout of the library: keep what is better
     than the best known in exact arithmetic, and bring records and index up to date.
     """
     given = [name, solution, method, author, licence, certificate, out]

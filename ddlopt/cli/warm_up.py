@@ -15,7 +15,7 @@ def warm_up(
         int | None, typer.Option(metavar="N", min=1, help="Modules at a time; by default one a core.")
     ] = None,
 ) -> None:
-    """Compile ahead what methods would compile before their first solve; it is kept on disk."""
+    """Compile ahead the kernels that methods compile before their first solve; they are kept on disk."""
     from ddlopt.analysis.warm_up import kernel_modules, warm_up
 
     modules = kernel_modules(wanted or ())

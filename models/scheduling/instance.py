@@ -314,7 +314,7 @@ def _check_fair_times(instance: SchedulingInstance) -> None:
         if job.fair_s is None and (shared or job.speeds):
             what = "bandwidth is shared" if shared else "its speed depends on the type of accelerators"
             raise ValueError(
-                f"jobs[{place}] '{job.name}': {what}, so that its time with a fair share is not known; give its fair_s"
+                f"jobs[{place}] '{job.name}': {what}, so its time with a fair share is not known; give its fair_s"
             )
 
 

@@ -20,7 +20,7 @@ def refusal(instance: SchedulingInstance) -> str | None:
     if instance.objective != "utility":
         return f"the objective is {instance.objective!r}, not 'utility'"
     if instance.energy_price_per_j and (instance.worker_w.any() or instance.idle_w.any()):
-        return "energy has a price, so that utility may fall when a job gets workers"
+        return "energy has a price, so utility may fall when a job gets more workers"
     for place, job in enumerate(instance.jobs):
         if not job.utility.concave:
             return f"the utility of jobs[{place}] '{job.name}', {job.utility.kind}, is not concave"
@@ -29,7 +29,7 @@ def refusal(instance: SchedulingInstance) -> str | None:
     if instance.contention is not None:
         return "with contention a job's progress depends on the others"
     if instance.bandwidth == "shared":
-        return "bandwidth is shared, so that progress depends on more than the width"
+        return "jobs share bandwidth, so progress depends on more than the width"
     if instance.changes_cost:
         return "changes cost time, which couples the slots"
     return None

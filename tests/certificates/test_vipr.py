@@ -142,7 +142,7 @@ def test_bundled_proofs(name, tmp_path):
 
 def test_other_proofs_are_no_trees(tmp_path):
     name = "topology/tiny-n4-d2"
-    with one_line(NotApplicableError, "only a tree over a formulation can be written in VIPR's format"):
+    with one_line(NotApplicableError, "VIPR's format takes a tree over a formulation; this proof is of another kind"):
         ddlopt.check_certificate(name, certificates.file_of(name), vipr=tmp_path / "proof.vipr")
     assert not list(tmp_path.iterdir())
 

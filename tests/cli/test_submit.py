@@ -255,7 +255,8 @@ def test_show_tells_what_is_recorded(call):
     assert code == 0
     lines = {line[:27].strip(): line[27:].strip() for line in out.splitlines()}
     known = instances.record("topology/tiny-n4-d2")
-    assert lines["best known"].startswith(f"11.5 s by {known.found.method}")
+    assert lines["best known"].startswith("11.5 s by ")
+    assert known.found.method in lines["best known"]
     assert known.found.version in lines["best known"]
     assert lines["bound"].startswith(f"11.5 s by {known.bound.method}")
     assert lines["gap"] == "0 %"

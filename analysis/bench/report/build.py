@@ -109,7 +109,9 @@ class Site:
             self._whole.mkdir(parents=True, exist_ok=True)
             there = sorted(path.name for path in self._whole.iterdir() if path.name != _ASIDE)
             if there and MARK not in there:
-                raise OptionError(f"{folder} holds something else than a report ({there[0]}, …); name another folder")
+                raise OptionError(
+                    f"{folder} holds files that do not belong to a report ({there[0]}, …); name another folder"
+                )
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir()
         except OSError as problem:

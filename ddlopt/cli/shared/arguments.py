@@ -33,7 +33,7 @@ Proof = Annotated[
     typer.Option(metavar="FILE", help="A proof, as `certify` writes it, with or without a solution."),
 ]
 ProofTimeLimit = Annotated[
-    float | None, typer.Option(metavar="S", help="Give a proof up after S seconds, which says nothing of it.")
+    float | None, typer.Option(metavar="S", help="Stop checking a proof after S seconds, without a verdict.")
 ]
 Vipr = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a proof by a tree here in VIPR's format, if it holds.")
@@ -43,7 +43,9 @@ Threads = Annotated[int, typer.Option(metavar="N", help="Threads that a solver m
 Seed = Annotated[int, typer.Option(metavar="K", help="Seed of everything random.")]
 Memory = Annotated[
     float | None,
-    typer.Option(metavar="GB", help="Address space that each solve may have; what needs more ends in one line."),
+    typer.Option(
+        metavar="GB", help="Memory (address space) of each solve; one that needs more ends with an error in one line."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of standard output.")]

@@ -107,4 +107,4 @@ def network_of(rng: np.random.Generator, shape: str, nodes: int, degree: int) ->
             graph = nx.convert_node_labels_to_integers(graph, ordering="sorted")
             edges = sorted((min(edge), max(edge)) for edge in graph.edges())
             return Network(nodes=len(graph), edges=tuple(edges))
-    raise OptionError(f"of {_TRIES} graphs of shape '{shape}' none is connected; ask for a degree above {degree}")
+    raise OptionError(f"none of {_TRIES} drawn graphs of shape '{shape}' is connected; ask for a degree above {degree}")

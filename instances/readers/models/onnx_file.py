@@ -113,7 +113,9 @@ def _refuse_endless(model: Any, path: Path) -> None:
             if key not in functions:
                 continue
             if key in inside:
-                raise InstanceError(f"{path}: the function '{key[1]}' calls itself, so that its operators have no end")
+                raise InstanceError(
+                    f"{path}: the function '{key[1]}' calls itself, so it has no finite list of operators"
+                )
             if len(inside) == _MOST_NESTED:
                 raise InstanceError(f"{path}: functions are nested more than {_MOST_NESTED} deep, at '{key[1]}'")
             if key not in sizes:

@@ -176,7 +176,7 @@ def profile_of(path: Path) -> Profile:
     for (place, first), second in zip(enumerate(gradients, 1), gradients[1:], strict=False):
         if second.ready_s < first.ready_s:
             raise InstanceError(
-                f"{path}: gradients[{place}] ('{second.name}') is there after {second.ready_s:g} s, before the one in "
+                f"{path}: gradients[{place}] ('{second.name}') is ready after {second.ready_s:g} s, before the one in "
                 f"front of it ({first.ready_s:g} s); list them in the order of ready_s"
             )
     unused = data.get("unused", [])
@@ -185,7 +185,7 @@ def profile_of(path: Path) -> Profile:
     last = gradients[-1]
     if last.ready_s > _LATE * backward_s:
         raise InstanceError(
-            f"{path}: gradient '{last.name}' is there after {last.ready_s:g} s, but the backward pass takes "
+            f"{path}: gradient '{last.name}' is ready after {last.ready_s:g} s, but the backward pass takes "
             f"{backward_s:g} s"
         )
     return Profile(

@@ -147,7 +147,7 @@ def _layers(path: Path, forward_s: float, backward_s: float, depth: int | None) 
     data = object_of(path, "an object as profile_job.py writes it")
     modules: list[Mapping[str, Any]] = data["layers"]
     if not modules:
-        raise InstanceError(f"{path}: layers is empty; no module ran by itself, so that there are no stages")
+        raise InstanceError(f"{path}: layers is empty: no module was measured by itself, so there are no stages")
     for place, module in enumerate(modules):
         given = module.get("output_bytes")
         if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given < math.inf:

@@ -30,7 +30,7 @@ def with_chosen_tokens(fields: Fields, layers: int) -> dict[str, Any]:
     own = {"full": "own", "shared": "shared", "F": "own", "S": "shared"}
     for name in ("indexer_types", "index_topk_pattern"):
         if fields.data.get(name) is not None and "shared" in fields.kinds(name, layers, own):
-            raise InstanceError(f"{fields.path}: {name} shares indexers; blocks are read where each has its own")
+            raise InstanceError(f"{fields.path}: {name} shares indexers among blocks; every block must have its own")
     fields.refuse_unread({"index_topk_freq": 1})
     sizes = (fields.number(name) for name in ("index_n_heads", "index_head_dim", "index_topk"))
     return {"indexer": Indexer(*sizes)}

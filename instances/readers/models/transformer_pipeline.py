@@ -157,7 +157,7 @@ def read_transformer_pipeline(
     if objective == "throughput":
         for option, value in (("context", context), ("sharding", sharding)):
             if value is not None:
-                raise OptionError(f"objective is 'throughput', whose plans have no {option}; leave it out")
+                raise OptionError(f"plans for the objective 'throughput' have no {option}; leave it out")
         degrees = _degrees(sizes, gpus_per_server, tensor)
         data |= _throughput(sizes, numbers, cluster, global_batch, micro_batch or 1, degrees, told)
         return PipelineInstance.from_data(data, origin)

@@ -54,7 +54,7 @@ def read_torch_schedule(path: str | Path, instance: MicroBatchInstance) -> Micro
                 raise SolutionError(f"{where} is of stage {found.chunk}, which is on device {own}, not {rank}")
             seen[which] += 1
             if seen[which] > 1:
-                raise SolutionError(f"{where} is there twice; every pass runs once")
+                raise SolutionError(f"{where} is listed twice; every pass runs once")
             order.append(str(which))
         orders.append(tuple(order))
     for place, chunk in enumerate(chain):

@@ -188,7 +188,7 @@ class Columns:
                 left += 1
         if left and not found:
             raise InstanceError(
-                f"{path}: none of its {left} rows has workers, a time of arrival and a length by these columns"
+                f"{path}: none of its {left} rows has workers, a time of arrival and a length in these columns"
             )
         if left:
             self.notes.append(f"left out {left} rows without workers, a time of arrival or a length")

@@ -81,7 +81,7 @@ class Header:
             raise InstanceError(f"{self.path}: {names} missing; the header has: {', '.join(self.columns)}")
         twice = [column for place, column in enumerate(self.columns) if column in self.columns[:place]]
         if twice:
-            raise InstanceError(f"{self.path}: column {twice[0]} is there twice")
+            raise InstanceError(f"{self.path}: column {twice[0]} is given twice")
 
 
 def csv_rows(path: str | Path, otherwise: Sequence[str] = ()) -> tuple[Header, Iterator[Row]]:

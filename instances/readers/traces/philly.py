@@ -198,5 +198,7 @@ def _kept(
         short = f"less than {shortest_s:g} s" if shortest_s else ""
         notes.append(f"left out {len(jobs) - len(kept)} jobs of {' or '.join(filter(None, (wanted, short)))}")
     if jobs and not kept:
-        raise InstanceError(f"{path}: none of {len(jobs)} jobs has such a width and duration; relax widths, shortest_s")
+        raise InstanceError(
+            f"{path}: none of {len(jobs)} jobs has a width and duration within the limits; relax widths, shortest_s"
+        )
     return kept

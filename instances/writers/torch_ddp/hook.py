@@ -204,7 +204,7 @@ def _require_same(planned: list[list[Send]], trained: Mapping[str, torch.nn.Para
         if send.shape is not None and shape != send.shape:
             raise ValueError(f"the plan is for another model: {send.name!r} is {shape}, and was {send.shape}")
         if send.compressor == "sfb" and len(shape) != 2:
-            raise ValueError(f"{send.name!r} is {shape}; sufficient factors are those of a linear layer's weight")
+            raise ValueError(f"{send.name!r} is {shape}; only the weight of a linear layer has sufficient factors")
         if send.name in seen:
             raise ValueError(f"{send.name!r} is in the plan twice; see names")
         seen.add(send.name)

@@ -28,7 +28,7 @@ def exact_slots_bound(instance: SlotsInstance) -> Fraction:
     """
     if instance.goal != "slowest":
         raise NotApplicableError(
-            f"the bound of '{instance.name}' is not recomputed in rational numbers, as it is a sum"
+            f"the bound of '{instance.name}' cannot be recomputed in rational numbers, because it is a sum"
         )
     low = max(Fraction(job.weight) * Fraction(job.iterations) * Fraction(job.compute_s) for job in instance.jobs)
     high = 2 * low + 1

@@ -28,7 +28,7 @@ def exact_step_bound(instance: StepInstance) -> Fraction:
     tables = [_fastest(part) for part in parts]
     common = set.intersection(*(set(table) for table in tables))
     if not common:
-        raise InfeasibleError(f"'{instance.name}': no degrees and micro-batch are those of all blocks")
+        raise InfeasibleError(f"'{instance.name}': no choice of degrees and micro-batch is offered by all blocks")
     works = []
     for key in common:
         tensor, context, samples, _ = key

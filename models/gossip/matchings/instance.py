@@ -98,7 +98,7 @@ class MatchingsInstance(GossipProblem):
                         )
         for edge in range(len(edges)):
             if edge not in first:
-                raise ValueError(f"edge {edge} is in none of the matchings; put it into one")
+                raise ValueError(f"edge {edge} is in no matching; put it into one")
 
     @property
     def size(self) -> int:

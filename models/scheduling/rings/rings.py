@@ -170,7 +170,7 @@ def find_ring(
 
 def _network(instance: SchedulingInstance) -> Network:
     if instance.network is None:
-        raise NotApplicableError(f"'{instance.name}' has no network, so that there are no rings")
+        raise NotApplicableError(f"'{instance.name}' has no network, so there are no rings")
     return instance.network
 
 

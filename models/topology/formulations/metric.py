@@ -168,7 +168,7 @@ class _Network:
         if not np.isfinite(distance[sent]).all():
             s, t = (int(end) for end in np.argwhere(sent & ~np.isfinite(distance))[0])
             raise InfeasibleError(
-                f"'{self.instance.name}': the links of the design offer no way from server {s} to {t}"
+                f"'{self.instance.name}': the design's links have no path from server {s} to server {t}"
             )
         return float((demand[sent] * distance[sent]).sum()), self._loads(demand, distance, trees)
 

@@ -70,7 +70,7 @@ class MaxMinCircuits:
     def refuses(self, instance: TopologyInstance) -> str | None:
         """All-reduce groups, duplex optics, pairs that only one link may join, traffic that drowns in tolerances."""
         if instance.allreduce_groups:
-            return "it has all-reduce groups, whose rings are not chosen here; give their hops as traffic"
+            return "it has all-reduce groups, and this model chooses no rings; give the hops of rings as traffic"
         if instance.optics == "duplex":
             return "a switch sets one-way circuits, but its optics are duplex"
         if not instance.parallel_links:

@@ -131,7 +131,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
             cost, order = least_tour(matrix) if exact else good_tour(matrix, rng)
         if not np.isfinite(cost):
             seen = "exists" if exact else "was found"
-            raise NoSolutionError(f"no ring over all accelerators {seen} whose neighbours are joined directly")
+            raise NoSolutionError(f"no ring of direct links over all accelerators {seen}")
         return cost, tuple(paths[a][b] or (a, b) for a, b in zip(order, [*order[1:], order[0]], strict=True))
 
     def _hops(self, instance: CollectiveInstance, prices: Mapping[Arc, float]) -> tuple[Floats, list[list[Path]]]:

@@ -60,7 +60,7 @@ def best_order(
     there = np.isfinite(costs[orders, after].sum(axis=1))
     orders, after = orders[there], after[there]
     if not len(orders):
-        raise NoSolutionError("no ring over all accelerators exists whose neighbours are joined directly")
+        raise NoSolutionError("there is no ring of direct links over all accelerators")
     bounds = np.full(len(orders), floor)
     best, found = np.inf, list[Shared]()
     while bounds.min() < best * (1 - SAME):

@@ -138,7 +138,7 @@ def test_a_bad_mapping_is_told_in_a_line(columns, told, tmp_path):
         (PLAIN, LEAST | {"workers": "n * 1.5"}, "row 2, workers is '1.5'; expected a whole number"),
         (PLAIN, LEAST | {"duration_s": "d / 0"}, "none of its 1 rows has workers, a time of arrival and a length"),
         (PLAIN.replace("60", "1e999"), LEAST, "row 2, duration_s is 'inf'; expected a finite number"),
-        (PLAIN.replace("app", "t"), LEAST, "column t is there twice"),
+        (PLAIN.replace("app", "t"), LEAST, "column t is given twice"),
         (PLAIN, LEAST | {"demand_cpu": "4"}, "workers take cpu; say what the servers have"),
     ],
 )

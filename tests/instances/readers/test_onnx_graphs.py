@@ -369,7 +369,7 @@ def test_only_regular_files_of_a_size_are_read(tmp_path):
     pipe = tmp_path / "pipe.onnx"
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/zero")):
-        with one_line(InstanceError, "it is no regular file"):
+        with one_line(InstanceError, "it is not a regular file"):
             convert(path, "onnx")
     path = written(tmp_path, adds(drawn(8)))
     with reading_up_to(100), one_line(InstanceError, "it has more than 100 bytes; ddlopt --max-file-mb N"):

@@ -200,7 +200,7 @@ def replaced(old, new):
         ("", {}, "is empty"),
         ("timestamp,duration\n", {}, "columns num_gpus, cluster are missing; the header has: timestamp, duration"),
         (replaced("gpu_time,cluster", "gpu_time,vc"), {}, "column cluster is missing"),
-        (replaced("gpu_time", "duration"), {}, "column duration is there twice"),
+        (replaced("gpu_time", "duration"), {}, "column duration is given twice"),
         ("timestamp,duration,num_gpus,cluster\n", {}, "there is no job in it"),
         (replaced("7200.0", "-7200"), {}, "row 2, duration is '-7200'; it must be positive"),
         (replaced("1800.0,1,1800.0", "soon,1,1800.0"), {}, "row 3, duration is 'soon'; expected a number"),
@@ -223,7 +223,7 @@ def replaced(old, new):
             "no job arrives from 2017-10-03 20:00:00 on within 2 hours",
         ),
         (PHILLY, {"gpus": 4}, "row 5 takes 12 GPUs, but the cluster has 4; give gpus=12 or more"),
-        (PHILLY, {"widths": [3]}, "none of 5 jobs has such a width and duration"),
+        (PHILLY, {"widths": [3]}, "none of 5 jobs has a width and duration within the limits"),
     ],
 )
 def test_philly_gone_wrong(philly, text, options, message):

@@ -57,7 +57,7 @@ class GeometricPeriod:
         if instance.stragglers is not None and instance.stragglers.random:
             return "its steps may be slow, and the expected time of the slowest worker is no posynomial of the period"
         if instance.rounds is not None and len(set(instance.rounds.times_s)) > 1:
-            return "its matchings take different times, so that gap and seconds are no monomials of each other"
+            return "its matchings take different times, so the gap is not a monomial of the seconds"
         return None
 
     def _rounds(self, rounds: Rounds) -> tuple[tuple[float, ...], float]:

@@ -142,9 +142,7 @@ class SlotEmbedding:
         if instance.slots != 1:
             return f"it models one slot, but there are {instance.slots}"
         if instance.objective not in ("utility", "max_min") and self.gains is None:
-            return (
-                f"the objective {instance.objective} counts ends, of which one slot says little; use utility or max_min"
-            )
+            return f"the objective {instance.objective} depends on when jobs end; use utility or max_min"
         if instance.contention is not None:
             return "under contention a job's progress depends on the others' places, which the model does not know"
         if instance.bandwidth == "shared":

@@ -188,7 +188,7 @@ class TimeIndexed:
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
         if self.places == "pool" and not _pool_suits(instance):
-            return "widths alone do not decide what fits or costs, so that a pool is no model; use places='servers'"
+            return "widths alone do not decide what fits or costs, so a pool is no valid model; use places='servers'"
         if instance.needs_rings:
             if instance.typed:
                 return "the speed of jobs depends on the type of accelerators, which rings on links do not know"

@@ -228,7 +228,7 @@ def test_the_bound_by_hand():
     # On one device a sample takes 16 s; on two that share it 13, of two devices.
     assert exact_step_bound(instance()) == Fraction(16 * 8, 8)
     assert step_bound(instance()) <= 16
-    with one_line(InfeasibleError, "no degrees and micro-batch are those of all blocks"):
+    with one_line(InfeasibleError, "no choice of degrees and micro-batch is offered by all blocks"):
         step_bound(instance(head={"name": "head", "ways": [way(1, KEPT, tensor=3)]}))
     three = {"name": "b", "ways": [way(1, KEPT, tensor=3)]}
     with one_line(InfeasibleError, "the least degrees that all blocks have need 3 devices, and there are 2"):
