@@ -29,8 +29,8 @@ def bomb(path, size):
 
 HOSTILE = {
     "twice.json": (b'{"family": "topology", "family": "gossip"}', "the key 'family' stands twice"),
-    "half.json": (START.encode() + b'"source": "\\ud800"}', r"half of a character (U+D800)"),
-    "halves.json": (START.encode() + b'"source": "\\udc00\\ud800"}', r"half of a character (U+DC00)"),
+    "half.json": (START.encode() + b'"source": "\\ud800"}', r"an unpaired surrogate (U+D800)"),
+    "halves.json": (START.encode() + b'"source": "\\udc00\\ud800"}', r"an unpaired surrogate (U+DC00)"),
     "deep.json": (b"[" * 200_000, "nested too deeply"),
     "digits.json": (b'{"family": ' + b"9" * 5000 + b"}", "digits"),
     "nan.json": (START.encode() + b'"degree": NaN}', "NaN is not a number"),
@@ -85,7 +85,7 @@ def test_only_regular_files_are_read(tmp_path, make):
 
 
 def test_no_device_is_read():
-    with pytest.raises(UnreadableError, match="no regular file"):
+    with pytest.raises(UnreadableError, match="not a regular file"):
         read_bytes("/dev/zero")
 
 

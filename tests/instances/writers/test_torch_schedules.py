@@ -57,7 +57,7 @@ def test_stages_are_in_the_order_of_the_chain(tmp_path):
 GOOD = "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1W0,1F1,1I1,1W1,1F2,1I2,1W2\n"
 BROKEN = [
     (GOOD.replace("0F2,", ""), "pass 0F2 is missing; every pass runs once"),
-    (GOOD.replace("1I2,", "1I2,1I2,"), "row 1, column 8: '1I2' is there twice"),
+    (GOOD.replace("1I2,", "1I2,1I2,"), "row 1, column 8: '1I2' is listed twice"),
     (GOOD.replace("1I2,", "1I9,"), "is of micro-batch 9; there are 3 (0..2)"),
     (GOOD.replace("1I2,", "7I2,"), "is of stage 7; there are 2 (0..1)"),
     (GOOD.replace("1I2,", "1B2,"), "is B; stage 1 has F, I, W"),

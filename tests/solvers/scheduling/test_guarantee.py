@@ -144,7 +144,7 @@ def test_no_guarantee_where_its_assumptions_do_not_hold(kind, reason):
 
 def test_shared_bandwidth_has_no_guarantee_either():
     drawn = random_instance(np.random.default_rng(1), places=(2, 2), network="star")
-    assert refusal(drawn.model_copy(update={"bandwidth": "shared"})).startswith("bandwidth is shared")
+    assert refusal(drawn.model_copy(update={"bandwidth": "shared"})).startswith("jobs share bandwidth")
 
 
 def test_the_part_falls_with_the_oracle():

@@ -161,7 +161,7 @@ def test_slowest_is_bounded_without_rounding(seed: int) -> None:
 
 
 def test_a_sum_of_times_is_not_bounded_without_rounding() -> None:
-    with pytest.raises(NotApplicableError, match="not recomputed in rational numbers, as it is a sum"):
+    with pytest.raises(NotApplicableError, match="cannot be recomputed in rational numbers, because it is a sum"):
         exact_slots_bound(slots_instance(1))
 
 

@@ -43,7 +43,7 @@ def plan(probabilities, weights=(0.3, 0.4, 0.2, 0.5, 0.1), matchings=MATCHINGS):
         ({"matchings": [[0, 2], [1, 3], [5]]}, "matchings[2] names edge 5, but there are 5 edges (0..4)"),
         ({"matchings": [[0, 2], [1, 3], [4, 0]]}, "edge 0 of matchings[2] is in matchings[0]; give it once"),
         ({"matchings": [[0, 2, 2], [1, 3], [4]]}, "edge 2 of matchings[0] is in matchings[0]; give it once"),
-        ({"matchings": [[0, 2], [1, 3]]}, "edge 4 is in none of the matchings; put it into one"),
+        ({"matchings": [[0, 2], [1, 3]]}, "edge 4 is in no matching; put it into one"),
         ({"matchings": [[0, 1], [2, 3], [4]]}, "edges 0 and 1 of matchings[0] meet at node 1"),
     ],
 )

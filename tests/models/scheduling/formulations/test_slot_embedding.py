@@ -303,8 +303,8 @@ def test_too_many_patterns_are_not_counted():
     ("fields", "options", "reason"),
     [
         ({"slots": 2}, {}, "it models one slot, but there are 2"),
-        ({"objective": "makespan"}, {}, "the objective makespan counts ends"),
-        ({"objective": "completion"}, {}, "the objective completion counts ends"),
+        ({"objective": "makespan"}, {}, "the objective makespan depends on when jobs end"),
+        ({"objective": "completion"}, {}, "the objective completion depends on when jobs end"),
         ({"bandwidth": "shared"}, {}, "it reserves the bandwidth"),
         ({"network": None, "contention": Contention(between_servers_bytes_per_s=1e9, within_server_bytes_per_s=1e9)},
          {}, "under contention"),

@@ -226,7 +226,7 @@ def test_start_without_the_end_that_a_job_needs_is_none():
 @for_each(
     ("formulation", "changes", "words"),
     [
-        (TimeIndexed(places="pool"), {"network": Network(switches=1, links=((0, 2, 1), (1, 2, 1)))}, "no model"),
+        (TimeIndexed(places="pool"), {"network": Network(switches=1, links=((0, 2, 1), (1, 2, 1)))}, "no valid model"),
         (TimeIndexed(), {"network": Network(links=((0, 1, 1), (1, 0, 1)), duplex=False)}, None),
         (TimeIndexed(), {"network": Network(switches=1, links=((0, 1, 1), (1, 2, 1), (2, 0, 1)))}, "slot-embedding"),
         (
