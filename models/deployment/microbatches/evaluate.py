@@ -62,12 +62,19 @@ def evaluate_order(instance: MicroBatchInstance, solution: MicroBatchOrder, exac
         if peak > limit * (1 if exact else 1 + FEASIBILITY_TOL):
             wrong.append(Violation("memory suffices", f"device {device}", peak, limit))
     times = {each: _time(instance, each, number) for each in waits}
-    ends = _ends(line, waits, times, dict.fromkeys((order[0] for order in orders), number(0)))
-    makespan = max(ends.values())
+    place = {each: k for k, each in enumerate(line)}
+    before = [[(place[one], lag) for one, lag in waits[each]] for each in line]
+    own = [times[each] for each in line]
+    ends: list[Number] = []
+    for found, took in zip(before, own, strict=True):
+        ends.append(max((ends[one] + lag for one, lag in found), default=number(0)) + took)
+    makespan = max(ends)
     details: dict[str, Number] = {"makespan_s": makespan}
     value: Number = makespan
     if instance.objective == "span":
-        value = details["span_s"] = _span(orders, line, waits, times, number)
+        value = details["span_s"] = _span(
+            [(place[order[0]], place[order[-1]]) for order in orders], before, own, number
+        )
     details |= {"largest_memory_bytes": max(peaks), "bubble": _bubble(orders, value, times)}
     if instance.objective == "barrier":
         value += max(number(each) for each in instance.optimizer_s)
@@ -136,43 +143,35 @@ def _waits(instance: MicroBatchInstance, orders: list[list[Pass]], number: Figur
     return waits
 
 
-def _ends(
-    line: list[Pass], waits: Waits, times: Mapping[Pass, Number], begin: Mapping[Pass, Number]
-) -> dict[Pass, Number]:
-    """When passes end that something of ``begin`` leads to, each as early as it can."""
-    ends: dict[Pass, Number] = {}
-    for each in line:
-        starts = [ends[one] + lag for one, lag in waits[each] if one in ends]
-        if each in begin:
-            starts.append(begin[each])
-        if starts:
-            ends[each] = max(starts) + times[each]
-    return ends
-
-
 def _span(
-    orders: list[list[Pass]], line: list[Pass], waits: Waits, times: Mapping[Pass, Number], number: Figures
+    devices: list[tuple[int, int]], before: list[list[tuple[int, Number]]], times: list[Number], number: Figures
 ) -> Number:
-    """The largest mean of longest paths over a cycle of devices, by Karp's recursion."""
-    count = len(orders)
+    """The largest mean of longest paths over a cycle of devices, by Karp's recursion.
+
+    Of the passes in an order in which each comes behind those that it waits for; of each device the first and the last.
+    """
+    count = len(devices)
     paths: list[dict[int, Number]] = []
-    for order in orders:
-        ends = _ends(line, waits, times, {order[0]: number(0)})
-        paths.append({device: ends[other[-1]] for device, other in enumerate(orders) if other[-1] in ends})
-    best = number(0)
-    for first in range(count):
-        walks: list[dict[int, Number]] = [{first: number(0)}]
-        for _ in range(count):
-            longer: dict[int, Number] = {}
-            for device, length in walks[-1].items():
-                for other, path in paths[device].items():
-                    if other not in longer or length + path > longer[other]:
-                        longer[other] = length + path
-            walks.append(longer)
-        for device, length in walks[count].items():
-            means = ((length - walks[k][device]) / (count - k) for k in range(count) if device in walks[k])
-            best = max(best, min(means))
-    return best
+    for first, _ in devices:
+        ends: dict[int, Number] = {first: times[first]}
+        for each in range(first + 1, len(times)):
+            starts = [ends[one] + lag for one, lag in before[each] if one in ends]
+            if starts:
+                ends[each] = max(starts) + times[each]
+        paths.append({device: ends[last] for device, (_, last) in enumerate(devices) if last in ends})
+    # Walks begin anywhere: as if one more place led to each device in no time.
+    walks: list[dict[int, Number]] = [dict.fromkeys(range(count), number(0))]
+    for _ in range(count):
+        longer: dict[int, Number] = {}
+        for device, length in walks[-1].items():
+            for other, path in paths[device].items():
+                if other not in longer or length + path > longer[other]:
+                    longer[other] = length + path
+        walks.append(longer)
+    return max(
+        min((length - walks[k][device]) / (count - k) for k in range(count) if device in walks[k])
+        for device, length in walks[count].items()
+    )
 
 
 def _peak(instance: MicroBatchInstance, order: list[Pass], number: Figures) -> Number:

@@ -121,20 +121,17 @@ def _ends(ticks: Ticks, timing: Timing, begin: dict[int, int]) -> list[int]:
 
 
 def _mean(paths: list[list[int]]) -> Fraction:
-    """The largest mean over cycles, by Karp's recursion from every device."""
+    """The largest mean over cycles, by Karp's recursion over walks that begin anywhere."""
     devices = range(len(paths))
-    best = Fraction(0)
-    for first in devices:
-        walks = [[0 if device == first else _NOWHERE for device in devices]]
-        for _ in devices:
-            walks.append([max(walks[-1][one] + paths[one][other] for one in devices) for other in devices])
-        count = len(paths)
-        for device in devices:
-            if walks[count][device] > _NOWHERE // 2:
-                means = (
-                    Fraction(walks[count][device] - walks[k][device], count - k)
-                    for k in range(count)
-                    if walks[k][device] > _NOWHERE // 2
-                )
-                best = max(best, min(means))
-    return best
+    walks = [[0 for _ in devices]]
+    for _ in devices:
+        walks.append([max(walks[-1][one] + paths[one][other] for one in devices) for other in devices])
+    return max(
+        min(
+            Fraction(walks[-1][device] - walks[k][device], len(paths) - k)
+            for k in devices
+            if walks[k][device] > _NOWHERE // 2
+        )
+        for device in devices
+        if walks[-1][device] > _NOWHERE // 2
+    )
