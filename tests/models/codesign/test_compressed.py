@@ -12,6 +12,7 @@ from volume import for_each, slow, spread
 
 from ddlopt.certificates.codesign.choices import Choices
 from ddlopt.certificates.codesign.exact import ExactFigures
+from ddlopt.instances.checkers import codesign as checker
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, evaluate, job_of
@@ -192,6 +193,8 @@ def test_the_check_counts_encoding_and_what_is_lost(budget, strategy, time, brok
         told = evaluate(instance, plan(strategy), exact)
         assert told.objective == time
         assert tuple(each.kind for each in told.violations) == broken
+    objective, rules = checker.check(instance.model_dump(mode="json"), plan(strategy).model_dump(mode="json"))
+    assert (objective, tuple(rule for rule, _ in rules)) == (time, broken)
     assert told.details.get("error") == (None if budget is None else lost(instance, instance_choice(strategy)))
 
 

@@ -47,6 +47,18 @@ def test_enough_proposals_find_the_best_choice(seed):
     assert times[walked.choices] == walked.time_s
 
 
+def test_a_walk_keeps_the_error_budget():
+    for seed in range(4):
+        _, routes = drawn(seed, layers=3, strategies=2, compressors=2, error_slack=0.4, reduction=0.9)
+        times = all_times(routes)
+        worst = max((c for c in times if np.isfinite(times[c])), key=times.__getitem__)
+        assert any(np.isinf(time) for time in times.values())
+        for choices, time in times.items():
+            assert Walker(routes).restart(np.array(choices)) == pytest.approx(time)
+        walked = Metropolis(3000, alpha=GENTLE).search(routes, worst, seed)
+        assert walked.time_s == pytest.approx(min(times.values()))
+
+
 @for_each("propagation", [0.0, 0.6])
 @for_each("seed", range(6))
 def test_sums_kept_up_to_date_are_the_sums_made_anew(seed, propagation):
