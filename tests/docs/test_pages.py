@@ -25,7 +25,7 @@ from ddlopt.solvers.backends import backend
 from ddlopt.solvers.names import listed, split
 
 LANGUAGES = {"python", "console", "toml", "json", "text"}
-NOT_RUN, SLOW, SHORTENED, VARYING = 14, 1, 2, 7
+NOT_RUN, SLOW, SHORTENED, VARYING = 13, 1, 2, 7
 """Blocks that nothing runs, that only the slow tests run, that get less time, and whose output is not compared.
 
 Each says why. Only ever make these smaller, or find a very good reason.
