@@ -67,7 +67,9 @@ def _write_library(app: Any, failure: Exception | None) -> None:
     if failure is None and app.builder.format == "html":
         from ddlopt.analysis.library_site import write_site
 
-        write_site(Path(app.outdir, "library"), drawn=HERE.parent / "build" / "pictures")
+        sys.path.insert(0, str(HERE.parent))  # for the benchmarks, which know the kept runs
+        losses = runpy.run_path(str(HERE / "results" / "figures.py"))["kept_losses"]()
+        write_site(Path(app.outdir, "library"), drawn=HERE.parent / "build" / "pictures", losses=losses)
 
 
 def _without_long_signature(_app: Any, what: str, _name: str, thing: Any, *_rest: Any) -> tuple[str, str] | None:

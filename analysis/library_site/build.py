@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,12 @@ MARK = "library.json"
 """The file by which a folder is known as one of a site."""
 
 
-def write_site(folder: str | Path, names: Iterable[str] | None = None, drawn: Path | None = None) -> Path:
+def write_site(
+    folder: str | Path,
+    names: Iterable[str] | None = None,
+    drawn: Path | None = None,
+    losses: Mapping[tuple[str, str], float] | None = None,
+) -> Path:
     """Write the site of the bundled library.
 
     It needs no server. Tables work without scripts, and sort, filter and search with them. 500 instances take some
@@ -34,6 +39,9 @@ def write_site(folder: str | Path, names: Iterable[str] | None = None, drawn: Pa
         Of the instances; all by default.
     drawn : Path, optional
         Folder in which pictures are kept from one time to the next; without one nothing is drawn.
+    losses : mapping, optional
+        By instance and method how much worse than the best known a kept run's solution is, as a part of it; pages of
+        methods have profiles of them.
 
     Returns
     -------
@@ -50,15 +58,21 @@ def write_site(folder: str | Path, names: Iterable[str] | None = None, drawn: Pa
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).exists():
             raise OptionError(f"{folder} holds files that do not belong to a site of the library; name another folder")
-        return _write(folder, index.read(), names, drawn)
+        return _write(folder, index.read(), names, drawn, losses or {})
     except OSError as problem:
         raise OptionError(f"{folder} cannot be written: {problem.strerror or problem}") from None
 
 
-def _write(folder: Path, known: index.Index, names: Iterable[str] | None, drawn: Path | None) -> Path:
+def _write(
+    folder: Path,
+    known: index.Index,
+    names: Iterable[str] | None,
+    drawn: Path | None,
+    losses: Mapping[tuple[str, str], float],
+) -> Path:
     wanted = set(known.instances if names is None else names)
     instances = {name: listed for name, listed in known.instances.items() if name in wanted}
-    pages = Pages(index.Index(known.problems, instances), history.read())
+    pages = Pages(index.Index(known.problems, instances), history.read(), losses)
     _put(folder, MARK, json_text(instances.values()))
     _put(folder, "library.csv", csv_text(instances.values()))
     for name in ASSETS:

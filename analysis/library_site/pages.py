@@ -13,6 +13,7 @@ from ddlopt.analysis.bench.report.cells import Cell, Column, number, table
 from ddlopt.analysis.bench.report.names import slug
 from ddlopt.analysis.bench.report.pages import asset, environment
 from ddlopt.analysis.history import History
+from ddlopt.analysis.library_site import profiles
 from ddlopt.analysis.tables import NONE, gap_text, objective_text
 from ddlopt.instances import checkers
 from ddlopt.instances.index import Index, Listed
@@ -61,10 +62,12 @@ class Pages:
         Problems, and the instances that the site is to have.
     history : mapping
         What was known of each before.
+    losses : mapping
+        By instance and method how much worse than the best known a kept run's solution is, as a part of it.
     """
 
-    def __init__(self, known: Index, history: History) -> None:
-        self._known, self._history = known, history
+    def __init__(self, known: Index, history: History, losses: Mapping[tuple[str, str], float]) -> None:
+        self._known, self._history, self._losses = known, history, losses
 
     def problems(self) -> list[str]:
         """Paths of the problems that have instances."""
@@ -228,6 +231,7 @@ class Pages:
 
     def _method(self, path: str, method: str) -> str:
         covered = self._methods[path, method]
+        losses = [self._losses.get((listed.name, method)) for listed in covered]
         columns = [
             Column("instance"),
             Column("size", True),
@@ -235,15 +239,18 @@ class Pages:
             Column("bound", True),
             Column("gap", True),
             Column("its part", choice=True),
+            Column("loss of the kept run", True),
         ]
         rows = [
             [
                 Cell(_short(listed), None, f"../instances/{stem(listed.name)}.html"),
                 *_figures(listed),
                 Cell(_part(listed, method)),
+                number(gap_text(lost), lost),
             ]
-            for listed in covered
+            for listed, lost in zip(covered, losses, strict=True)
         ]
+        known = [lost for lost in losses if lost is not None]
         found, bound = (
             sum(_leads(getattr(listed, by), method) for listed in covered) for by in ("found_by", "bound_by")
         )
@@ -257,6 +264,8 @@ class Pages:
             bound=bound,
             problem_file=f"../problems/{stem(path)}.html",
             defaults=sum(listed.default_method == method for listed in covered),
+            profile=profiles.profile(known) if known else None,
+            losses=profiles.told(known) if known else "",
             instances=table("instances", f"Instances that {method} covers", columns, rows),
         )
 

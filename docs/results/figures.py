@@ -178,6 +178,18 @@ def loss(method: str, name: str) -> float:
     return _there(tables_of_gaps.loss(run(name, method), best(name), instance), f"{name}: the best known is 0")
 
 
+def kept_losses() -> dict[tuple[str, str], float]:
+    """How much worse than the best known the solution of every kept run is, by instance and method."""
+    found = {}
+    for name in names("*"):
+        family, _, stem = name.partition("/")
+        for (other, method), objective in _runs(family).items():
+            lost = tables_of_gaps.loss(objective, _known(name)[0], quoted.instance_of(name)) if other == stem else None
+            if lost is not None:
+                found[name, method] = lost
+    return found
+
+
 def switched(name: str) -> float:
     """The iteration of a topology instance if all interfaces hung on a switch that is never full."""
     instance = quoted.instance_of(name)

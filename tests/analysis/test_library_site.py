@@ -3,6 +3,7 @@
 import csv
 import datetime
 import json
+import math
 import re
 from html.parser import HTMLParser
 
@@ -37,7 +38,8 @@ class Links(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    write_site(folder, NAMES, folder.parent / "kept")
+    losses = {("topology/tiny-n4-d2", "topology-finder"): 0.5, ("topology/all-to-all-n6-d2", "topology-finder"): 0.0}
+    write_site(folder, NAMES, folder.parent / "kept", losses)
     return folder
 
 
@@ -58,6 +60,17 @@ def test_every_link_leads_somewhere(site):
                 continue
             assert to.is_file(), f"{file}: {target}"
             assert not part or part in Links(to.read_text(encoding="utf-8")).ids
+
+
+def test_a_method_that_was_run_has_a_profile(site):
+    """Before a test writes the site again, without losses."""
+    text = (site / "methods/topology--topology-finder.html").read_text(encoding="utf-8")
+    told = "Of 2 solutions 1 within 0.01%, 1 within 1%, 1 within 10%, 2 within 100% of the best known."
+    assert f'aria-label="{told}"' in text
+    path = re.search(r'<path d="M[\d.]+,158.0H40.0V83.0H([\d.]+)V8.0H460.0"', text)
+    assert float(path[1]) == pytest.approx(40 + 420 * (math.log10(0.5) + 4) / 5, abs=0.1)
+    assert text.count("<svg") == 1
+    assert "<svg" not in (site / "methods/topology--expander.html").read_text(encoding="utf-8")
 
 
 def test_tables_say_what_the_index_says(site):
@@ -90,7 +103,7 @@ def test_a_picture_is_drawn_once(site):
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(OptionError, match="something else"):
+    with pytest.raises(OptionError, match="do not belong"):
         write_site(tmp_path, NAMES)
 
 

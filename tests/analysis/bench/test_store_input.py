@@ -115,7 +115,7 @@ def test_a_report_of_a_store_of_a_newer_version(refused, tmp_path):
 
 def test_folders_that_will_not_do(refused, tmp_path):
     store = make_store(tmp_path / "r.sqlite")
-    assert "holds something else" in refused("report", store, "-o", tmp_path)
+    assert "do not belong to a report" in refused("report", store, "-o", tmp_path)
     assert "cannot be written" in refused("report", store, "-o", store)
     assert "cannot be written" in refused("report", store, "-o", "/proc/nothing")
     full = tmp_path / "out"
