@@ -9,7 +9,7 @@ LEAST, LARGEST = 1e-4, 10.0
 """Losses at the ends of the axis, which is logarithmic: as good as proven optimal, and eleven times as much."""
 MARKS = (1e-4, 1e-2, 1e-1, 1.0)
 """Losses that the sentence below a profile names."""
-_LEFT, _TOP, _WIDTH, _HEIGHT = 40.0, 8.0, 420.0, 150.0
+_LEFT, _TOP, _WIDTH, _HEIGHT = 44.0, 8.0, 420.0, 150.0
 """Of the picture's field, in pixels; labels are outside of it."""
 
 

@@ -67,8 +67,8 @@ def test_a_method_that_was_run_has_a_profile(site):
     text = (site / "methods/topology--topology-finder.html").read_text(encoding="utf-8")
     told = "Of 2 solutions 1 within 0.01%, 1 within 1%, 1 within 10%, 2 within 100% of the best known."
     assert f'aria-label="{told}"' in text
-    path = re.search(r'<path d="M[\d.]+,158.0H40.0V83.0H([\d.]+)V8.0H460.0"', text)
-    assert float(path[1]) == pytest.approx(40 + 420 * (math.log10(0.5) + 4) / 5, abs=0.1)
+    path = re.search(r'<path d="M[\d.]+,158.0H44.0V83.0H([\d.]+)V8.0H464.0"', text)
+    assert float(path[1]) == pytest.approx(44 + 420 * (math.log10(0.5) + 4) / 5, abs=0.1)
     assert text.count("<svg") == 1
     assert "<svg" not in (site / "methods/topology--expander.html").read_text(encoding="utf-8")
 
