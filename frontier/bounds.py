@@ -13,6 +13,11 @@ BOUNDS = (
         later(f"{_SCHEDULING}.bounds:kernels_of_plans"),
     ),
     Bound(
+        "scheduling",
+        "plans at prices, for times from arrival to end",
+        later(f"{_SCHEDULING}.prices.completion_prices:completion_bound"),
+    ),
+    Bound(
         "deployment/strategies",
         "messages along edges",
         later(f"{_STRATEGIES}.bounds:strategies_bound"),

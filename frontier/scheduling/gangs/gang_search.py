@@ -18,13 +18,13 @@ from ddlopt.frontier.scheduling.gangs.kernels import (
     serve,
 )
 from ddlopt.models.errors import NoSolutionError, OptionError
-from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.evaluate import evaluate
 from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import Gangs, gangs, schedule_of_starts
 from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import not_gangs
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
@@ -272,7 +272,7 @@ class _Search:
         self.instance = lists.instance
         self.tried = 0
         self.least = np.inf
-        self.bound_s = bound(self.instance) or 0.0
+        self.bound_s = PROBLEM.tightest_bound(self.instance) or 0.0
         self.lowest = makespan_bound_slots(self.instance)
 
     @property

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.completion_prices import is_worth_trying, priced_bound
 from ddlopt.models.scheduling.makespan.dual_feasible import Transformed, sampled, transformed
 from ddlopt.models.scheduling.needs import Floats, Ints, Needs, needs, whole_resources
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
@@ -86,8 +85,7 @@ def completion_bound(instance: SchedulingInstance) -> float:
     ways preemptive order by :math:`v_j / W_j` has the least :math:`\sum_j v_j M_j`, where the mean busy time
     :math:`M_j` is the mean of the moments at which j is worked on (Goemans). A job ends at least half its length after
     its mean busy time: :math:`\sum_j v_j (M_j + p_j / 2 - r_j)`; the length of an elastic job is here what its work
-    takes at the width that does most in a slot. Where jobs are not too many, prices on slots say more
-    (:func:`~ddlopt.models.scheduling.makespan.completion_prices.priced_bound`).
+    takes at the width that does most in a slot.
 
     Raises
     ------
@@ -103,13 +101,15 @@ def completion_bound(instance: SchedulingInstance) -> float:
     for view in _views(instance, jobs, most=12):
         for row in range(len(view.capacity)):
             best = max(best, _mean_busy_bound(jobs, view, row))
-    resources = whole_resources(instance)
-    for resource in resources if is_worth_trying(jobs, resources) else ():
-        best = max(best, priced_bound(jobs, resource))
-    best *= 1 - BOUND_MARGIN
+    return whole_seconds(instance, jobs, best)
+
+
+def whole_seconds(instance: SchedulingInstance, jobs: Needs, slots: float) -> float:
+    """A bound on weighted slots in seconds, a margin for rounding left out; weights in whole numbers make it whole."""
+    slots *= 1 - BOUND_MARGIN
     if (jobs.weight == jobs.weight.round()).all():
-        best = math.ceil(best)
-    return best * instance.slot_s
+        slots = math.ceil(slots)
+    return slots * instance.slot_s
 
 
 @dataclass(frozen=True)

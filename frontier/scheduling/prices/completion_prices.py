@@ -6,7 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ddlopt.models.scheduling.fastest import upper_envelope
-from ddlopt.models.scheduling.needs import Floats, Needs, WholeResource
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.makespan.bounds import whole_seconds
+from ddlopt.models.scheduling.needs import Floats, Needs, WholeResource, needs, whole_resources
+from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.tolerances import ROUNDING
 
 _WORK = 12_000_000
@@ -15,6 +18,21 @@ _ROUNDS = 40
 """Prices that are tried: on a trace of 243 jobs more of them add nothing."""
 # Of the step that would close the gap at once, if the direction were right; not tuned.
 _FIRST_STEP, _SHRINK = 1.0, 0.7
+
+
+def completion_bound(instance: SchedulingInstance) -> float | None:
+    """Seconds, weighted and added up over all jobs, from arrival to end at least; None elsewhere, and for many jobs.
+
+    With types of accelerators every job has its fastest one.
+    """
+    if instance.objective != "completion":
+        return None
+    fastest = at_their_fastest(instance)
+    jobs, resources = needs(fastest), whole_resources(fastest)
+    if not is_worth_trying(jobs, resources):
+        return None
+    best = max(0.0, *(priced_bound(jobs, resource) for resource in resources))
+    return whole_seconds(fastest, jobs, best)
 
 
 def priced_bound(jobs: Needs, resource: WholeResource) -> float:
