@@ -70,6 +70,15 @@ def test_a_value_by_hand():
     assert few_devices_bound(exact_ticks(instance), (1,), MANY) == 6
 
 
+def test_spans_are_of_the_first_device_and_makespans_of_all():
+    """Three devices, four micro-batches, memory for five: 13 and 14; the last one works 12 from 2 on."""
+    span, makespan = (exact_ticks(unit(3, 4, 5.0, objective)) for objective in ("span", "makespan"))
+    assert few_devices_bound(span, (0, 1, 2), MANY) == 13
+    assert few_devices_bound(makespan, (0, 1, 2), MANY) == 14
+    assert few_devices_bound(makespan, (2,), MANY) == 14
+    assert few_devices_bound(span, (2,), MANY) == 12
+
+
 def test_too_many_labels_or_no_time_is_no_bound():
     ticks = exact_ticks(unit(4, 8, 3.0))
     assert few_devices_bound(ticks, (0,), 10) is None
