@@ -129,7 +129,7 @@ class _Layer:
     def options(self) -> list[dict[str, Any]]:
         """Kept, or made again."""
         state, given = _STATE * self.parameters, sum(self.given_bytes)
-        kept = {
+        kept: dict[str, Any] = {
             "name": "kept",
             "time_s": self.forward_s + self.backward_s,
             "weight_bytes": BYTES_PER_NUMBER * self.parameters / _TOLD,
