@@ -99,10 +99,12 @@ def store_bound(name: str, value: float, run: Run) -> bool:
         if known.found is not None:
             offered = _meeting(offered, known.found.objective, instance, known.found)
         if _tighter(known.bound, offered, instance.sense) is not offered:
-            is_news = known.bound is not None and offered is not None and _is_news(known.bound, offered)
-            if not is_news or _beats(offered.value, known.bound.value, instance.sense):
+            before = known.bound
+            if before is None or offered is None or not _is_news(before, offered):
                 return False
-            offered = offered.model_copy(update={"value": known.bound.value})
+            if _beats(offered.value, before.value, instance.sense):
+                return False
+            offered = offered.model_copy(update={"value": before.value})
         _note(full, instance, known.found, offered)
     return True
 

@@ -44,7 +44,8 @@ def large_models() -> JointInstance:
     Iterations, arrivals within some hours and weights are drawn; larger models have fewer iterations.
     """
     rng = np.random.default_rng(0)
-    problems, menus = [], []
+    problems: list[Any] = []
+    menus = []
     for name, sizes in _SIZES.items():
         config = _LLAMA | {"num_key_value_heads": 8} | sizes
         made = read_transformer_pipeline(
