@@ -8,7 +8,7 @@ from volume import slow
 
 from benchmarks.topology import collective_designs
 
-PAGE = Path(__file__).parents[2] / "docs" / "families" / "topology" / "collective.md"
+PAGE = Path(__file__).parents[2] / "docs" / "families" / "topology" / "collective" / "findings.md"
 ASKED = SimpleNamespace(largest=12, most=100, time_limit=300.0)
 
 
