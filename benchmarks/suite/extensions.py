@@ -30,7 +30,7 @@ largest gap of the reference (`exact`, `best-period`) to its own bound. What eac
 left out, says the page of its problem: [scheduling](../families/scheduling.md),
 [compression](../families/compression/timeline.md#lanes), [slots of aggregation](../families/aggregation/slots.md),
 [gossip](../families/gossip/period.md). Objectives that are others altogether are compared there: [finish-time
-fairness](../families/scheduling.md#how-fair-a-schedule-can-be), [forward passes that
+fairness](../families/scheduling/findings.md#how-fair-a-schedule-can-be), [forward passes that
 wait](../families/compression/forward.md#what-was-found).
 
 Nearest to the optimum are the methods that know the extension, and few know it: of the scheduling heuristics one or two
