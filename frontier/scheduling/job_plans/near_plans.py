@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.job_plans.master import Plan
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
@@ -13,8 +14,10 @@ from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _MOST_LISTED, _MOST_BEGINNINGS = 20_000, 300_000
 """Plans in the program, and beginnings of plans of one job among which they are found."""
+_COEFFICIENTS_A_SECOND = 40_000
+"""Of a program, for each second that it has: HiGHS does not look at its clock while it makes a program smaller."""
 _SHRINKINGS, _SHRINKING = 14, 0.7
-"""Of what plans may take from the bound, until they can be listed."""
+"""Of what plans may take from the bound, until they can be listed and the program is small enough for its time."""
 _STEPS = 2**14
 """Of progress, in the look ahead."""
 _SLACK, _ROOM = 1e-9, 20_000
@@ -68,17 +71,27 @@ class NearPlans:
                 return None
             listed = self._listed(taken)
             if listed is not None:
-                return self._best_of(listed, taken, limits, seed)
+                columns = self._columns(listed)
+                size = sum(1 + np.count_nonzero(column.uses) for column in columns)
+                if limits.time_s is None or size <= _COEFFICIENTS_A_SECOND * limits.time_s:
+                    return self._best_of(columns, taken, limits, seed)
             taken *= _SHRINKING
         return None
 
-    def _best_of(self, listed: list[Ints], taken: float, limits: Limits, seed: int) -> Nearest | None:
+    def _columns(self, listed: list[Ints]) -> list[Plan]:
+        """Those of the program; plans that do nothing need none."""
+        return [
+            self._patterned.as_column(self._jobs.plan(job, row))
+            for job, rows in enumerate(listed)
+            for row in rows[rows.any(axis=1)]
+        ]
+
+    def _best_of(self, columns: list[Plan], taken: float, limits: Limits, seed: int) -> Nearest | None:
         instance = self._pricing.instance
         master = self._patterned.all_rows()
         try:
-            for job, rows in enumerate(listed):
-                for row in rows[rows.any(axis=1)]:
-                    master.add(self._patterned.as_column(self._jobs.plan(job, row)))
+            for column in columns:
+                master.add(column)
             plans, outcome = master.whole_plans([], limits, seed)
         finally:
             master.close()
@@ -87,7 +100,7 @@ class NearPlans:
         widths = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         for plan in plans:
             widths[:, plan.job] = plan.widths
-        return Nearest(widths, max(outcome.bound, self.bound - taken), sum(map(len, listed)))
+        return Nearest(widths, max(outcome.bound, self.bound - taken), len(columns))
 
     def _listed(self, taken: float) -> list[Ints] | None:
         """Of every job (m, T) widths of all plans that take ``taken`` at most; None if they are too many."""

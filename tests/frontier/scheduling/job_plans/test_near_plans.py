@@ -8,11 +8,14 @@ from scheduling_brute_force import brute_force, random_instance
 from volume import for_each
 
 from ddlopt import load
+from ddlopt.frontier.scheduling.job_plans import near_plans
+from ddlopt.frontier.scheduling.job_plans.master import PlanMaster
 from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
-from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.backends.contracts import Outcome
+from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Asked
 
 ALWAYS, ENOUGH = Asked(lambda: False), Limits(time_s=60, gap=1e-6)
@@ -44,6 +47,22 @@ def test_no_schedule_is_better_and_one_of_a_single_pool_is_found(seed):
     if len(shape["places"]) == 1 and KeptJobs.of(instance).lengths.max() == 1:
         # What fits by widths can be placed, and every slot is apart.
         assert found.bound == pytest.approx(best, rel=1e-5)
+
+
+def test_no_program_is_asked_that_is_too_large_for_its_time(monkeypatch):
+    """HiGHS does not look at its clock while it makes a program smaller."""
+    sizes = []
+
+    def whole_plans(master, *_):
+        sizes.append(sum(1 + np.count_nonzero(plan.uses) for plan in master.plans))
+        return [], Outcome(Status.NO_SOLUTION)
+
+    monkeypatch.setattr(PlanMaster, "whole_plans", whole_plans)
+    plans = near(random_instance(np.random.default_rng(0), slots=3, **SHAPES[0]))
+    for time_s in (None, 40 / near_plans._COEFFICIENTS_A_SECOND, 0.5 / near_plans._COEFFICIENTS_A_SECOND):
+        plans.nearest(0.0, ALWAYS, Limits(time_s), 0)
+    assert len(sizes) == 2
+    assert sizes[1] <= 40 < sizes[0]
 
 
 @for_each("seed", range(20))
