@@ -36,7 +36,9 @@ def generate(kind: str, seed: int = 0, **options: Any) -> DeploymentProblem:
     **options
         What the kind takes (:func:`options_of`), and ``name``.
     """
-    instance: DeploymentProblem = by_kind.made(_KINDS, kind, seed, options)
+    # An option that came later: what does not use it has the source that it had.
+    untold = () if options.get("slower_inside") else ("slower_inside",)
+    instance: DeploymentProblem = by_kind.made(_KINDS, kind, seed, options, untold)
     return instance
 
 

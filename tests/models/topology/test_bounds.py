@@ -400,7 +400,7 @@ def test_metric_bound_says_that_somebody_is_cut_off(forwarding):
     traffic[0, 2] = 1
     instance = job(traffic, 1, host_forwarding=forwarding)
     counts = {(0, 1): 1, (1, 0): 1, (2, 3): 1, (3, 2): 1}
-    with pytest.raises(InfeasibleError, match="from server 0 to 2"):
+    with pytest.raises(InfeasibleError, match="from server 0 to server 2"):
         metric_bound(instance, design_of(counts))
 
 
