@@ -62,7 +62,9 @@ class ListExchange(CertifiedMethod, uses=("seed",)):
     def find(self, instance: JobsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best schedule found, and the bound of the relaxation."""
         search = ListSearch(instance, seed)
+        clock.report(search.value, solution=search.schedule)
         search.run(1, clock.left_s)
+        clock.report(search.value, solution=search.schedule)
         bound = jobs_bound(instance)
         if not clock.expired:
             loose = relaxed(instance, search.end_s, clock.left_s)
@@ -73,7 +75,7 @@ class ListExchange(CertifiedMethod, uses=("seed",)):
             if (relative_gap(search.value, bound) or 0.0) <= limits.gap:
                 break
             idle = 0 if search.run(1, clock.left_s) else idle + 1
-            clock.report(search.value, bound)
+            clock.report(search.value, bound, search.schedule)
         return MethodOutput(search.schedule(), {"rounds": float(search.rounds)}, bound)
 
 

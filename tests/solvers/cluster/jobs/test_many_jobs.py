@@ -12,8 +12,11 @@ from ddlopt.instances.generators import generate
 from ddlopt.models.cluster import JobsInstance
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
+from ddlopt.solvers import incumbents
+from ddlopt.solvers.cluster.jobs.list_exchange import ListExchange, ListSearch
 from ddlopt.solvers.cluster.jobs.relaxation import relaxed, useful
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.heuristic import Clock
 
 OBJECTIVES = ("makespan", "weighted_completion", "weighted_tardiness")
 
@@ -84,6 +87,22 @@ def test_many_jobs_have_a_schedule_and_a_bound(objective):
     assert result.checked
     assert result.gap < 0.15
     assert Fraction(result.solution.runs[0][0].start) >= 0
+
+
+def test_the_first_list_is_told_at_once(monkeypatch):
+    """Of thousands of jobs the relaxation takes long, and whoever ends the solve then has a schedule."""
+
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    told = []
+    monkeypatch.setattr(ListSearch, "run", ended)
+    instance = generate("cluster", "jobs", 1, jobs=20, servers=64)
+    clock, limits = Clock(Limits(60), None), Limits(60)
+    with incumbents.kept_by(lambda value, make: told.append((value, make()))), pytest.raises(KeyboardInterrupt):
+        ListExchange().find(instance, limits, 0, clock, None)
+    ((value, schedule),) = told
+    assert float(evaluate_jobs(instance, schedule, exact=True).objective) == pytest.approx(value)
 
 
 def test_slots_are_refused():
