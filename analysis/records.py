@@ -174,7 +174,7 @@ def _solution(store: Store, run: Mapping[str, Any], instance: Instance) -> Solut
 def _by(run: Run, leaf: str | None) -> Run:
     """The run, with what answered if that is not the method that was asked; the problem's own bound has no run."""
     if leaf == COMBINATORIAL:
-        return run.model_copy(update={"method": COMBINATORIAL})
+        return Run(method=COMBINATORIAL, version=run.version, date=run.date)
     named = None if leaf is None else leaf.split(":")[0]
     return run if named in (None, run.method.split(":")[0]) else run.model_copy(update={"leaf": leaf})
 

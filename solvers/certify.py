@@ -36,8 +36,6 @@ from ddlopt.solvers.contracts import (
 
 _SOON_S, _SOON = 0.5, 0.01
 """Seconds, and part of the limit, that a bound may take after it: most take far less."""
-COMBINATORIAL = "combinatorial"
-"""Name of a problem's own bound among those that prove."""
 ROUNDING = 1e-9
 """Absolute difference that counts as none in an objective without unit, which may be a sum whose parts cancel."""
 
@@ -292,7 +290,7 @@ class Gate:
             return None
         known = None if combinatorial is None else combinatorial.value
         is_known = known is not None and abs(tightest.value - known) <= OBJECTIVE_TOL * abs(known)
-        return COMBINATORIAL if is_known else self.leaf or self.method
+        return str(Evidence.COMBINATORIAL) if is_known else self.leaf or self.method
 
     @property
     def _who(self) -> str:

@@ -16,7 +16,7 @@ from typing import Self
 from pydantic import TypeAdapter, ValidationError
 
 from ddlopt.instances import library
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Evidence, Part
 from ddlopt.models.errors import InstanceError
 from ddlopt.models.files import write_whole
 from ddlopt.models.reading import read_text
@@ -25,7 +25,7 @@ UNKNOWN = "unknown"
 """The method of a solution that nobody has noted."""
 EXACT = "exact"
 """The method that asks the one which fits; its ``leaf`` says which that was."""
-COMBINATORIAL = "combinatorial"
+COMBINATORIAL = str(Evidence.COMBINATORIAL)
 """The method of a bound that the family's ``bound`` gives, without a solver."""
 
 
