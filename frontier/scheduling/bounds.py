@@ -6,7 +6,7 @@ from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.frontier.scheduling.prices.type_plans import typed_bound
 from ddlopt.models.remembered import remembered
-from ddlopt.models.scheduling.bounds import bound, on_grid, prices, work_of_plans
+from ddlopt.models.scheduling.bounds import on_grid, prices, work_of_plans
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.types import at_their_fastest
 
@@ -35,12 +35,6 @@ def plans_bound(instance: SchedulingInstance) -> float | None:
     if instance.objective == "utility":
         found = min(found, _whole_bound(instance))
     return found if math.isfinite(found) else None
-
-
-def tightest_bound(instance: SchedulingInstance) -> float:
-    """The better of the bound of the problem and that by plans, of an objective that is maximised."""
-    by_plans = plans_bound(instance)
-    return bound(instance) if by_plans is None else min(bound(instance), by_plans)
 
 
 def kernels_of_plans(instance: SchedulingInstance) -> tuple[str, ...]:

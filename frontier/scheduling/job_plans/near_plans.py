@@ -66,14 +66,15 @@ class NearPlans:
     def nearest(self, value: float, clock: Clock, limits: Limits, seed: int) -> Nearest | None:
         """The best schedule in whole plans, if they can be listed; ``value`` is what one has that is known."""
         taken = self.bound - value
+        most = np.inf if limits.time_s is None else _COEFFICIENTS_A_SECOND * limits.time_s
         for _ in range(_SHRINKINGS):
             if clock.expired or taken <= 0:
                 return None
             listed = self._listed(taken)
-            if listed is not None:
+            # A plan has two coefficients at least, so that columns are made of what may be small enough alone.
+            if listed is not None and 2 * sum(np.count_nonzero(rows.any(axis=1)) for rows in listed) <= most:
                 columns = self._columns(listed)
-                size = sum(1 + np.count_nonzero(column.uses) for column in columns)
-                if limits.time_s is None or size <= _COEFFICIENTS_A_SECOND * limits.time_s:
+                if sum(1 + np.count_nonzero(column.uses) for column in columns) <= most:
                     return self._best_of(columns, taken, limits, seed)
             taken *= _SHRINKING
         return None

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.frontier.scheduling.bounds import tightest_bound
 from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
@@ -154,7 +153,9 @@ class _Search:
         self.slots = [(t, k) for k, span in enumerate(self.spans) for t in range(span.first, span.last)]
         self.places: list[dict[int, Workers]] = [{} for _ in range(instance.slots)]
         self.rings: list[dict[int, Ring]] = [{} for _ in range(instance.slots)]
-        self.bound = tightest_bound(instance)
+        bound = PROBLEM.tightest_bound(instance)
+        assert bound is not None, "utilities have one"
+        self.bound = bound
         self.value, self.programs = 0.0, 0
         self.first: Schedule | None = None
 

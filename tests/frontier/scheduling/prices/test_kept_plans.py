@@ -8,12 +8,12 @@ from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt import instances
-from ddlopt.frontier.scheduling.bounds import tightest_bound as bound
 from ddlopt.frontier.scheduling.job_plans import kept_search
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.pool import schedule_of_widths
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.contracts import Limits
 
 
@@ -88,7 +88,7 @@ def test_plans_that_are_too_many_are_not_listed():
 def test_bounds_hold_and_the_optimum_of_tiny_instances_is_found(seed):
     asked = drawn(seed, 3, 4)
     best = brute_force(asked).objective
-    assert bound(asked) >= best - 1e-9
+    assert PROBLEM.tightest_bound(asked) >= best - 1e-9
     result = JobPlans().solve(asked, Limits(gap=1e-6))
     assert result.bound >= best - 1e-9
     assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
@@ -106,7 +106,7 @@ def test_the_bound_knows_what_changes_lose():
     jobs = tuple(job.model_copy(update={"name": name, "minibatches": 2 * rate}) for name in "ab")
     fields = {name: getattr(asked, name) for name in SchedulingInstance.model_fields} | {"energy_price_per_j": 0.0}
     free = SchedulingInstance(**fields | {"jobs": jobs, "slots": 3})
-    assert bound(free) == pytest.approx(1.5, rel=1e-3)
+    assert PROBLEM.tightest_bound(free) == pytest.approx(1.5, rel=1e-3)
     late = tuple(
         one.model_copy(update={"arrival": k, "change_s": asked.slot_s, "minibatches": 3 * rate})
         for k, one in enumerate(jobs)
