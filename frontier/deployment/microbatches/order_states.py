@@ -48,8 +48,7 @@ class OrderStates(CertifiedMethod, uses=()):
         """
         require_room(instance)
         known, asked = Known(instance, clock), 0
-        if start is None or not known.take(start):
-            known.open()
+        known.begin(start)
         best: dict[tuple[int, ...], int] = {}
         for devices in _groups(known.ticks, best):
             if known.closed or clock.expired or known.ticked is None:

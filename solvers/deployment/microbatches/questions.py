@@ -53,7 +53,12 @@ class Known:
         self.clock.report(self.seconds(found), self.seconds(self.low), order)
         return True
 
-    def open(self) -> None:
+    def begin(self, start: MicroBatchOrder | None) -> None:
+        """Begin with an order that is given, if it fits, else with those that need no search."""
+        if start is None or not self.take(start):
+            self._open()
+
+    def _open(self) -> None:
         """Take the orders that need no search: by lists, and of the papers that fill holes."""
         ticks, instance = self.ticks, self.ticks.instance
         self.take(order_of(ticks, simple_words(ticks)))
@@ -124,8 +129,7 @@ class OrderQuestions(CertifiedMethod, uses=("threads", "seed")):
         """
         require_room(instance)
         known = Known(instance, clock)
-        if start is None or not known.take(start):
-            known.open()
+        known.begin(start)
         if not known.closed:
             part = None if limits.time_s is None else clock.elapsed_s + clock.left_s / 4
             late = Asked(lambda: clock.expired or (part is not None and clock.elapsed_s > part))
