@@ -159,7 +159,22 @@ def profile_of(path: Path) -> Profile:
     InstanceError
         If it is none, or its figures contradict each other.
     """
-    data = object_of(path, "an object as profile_job.py writes it")
+    return profile_from(path, data_of(path))
+
+
+def data_of(path: Path) -> Mapping[str, Any]:
+    """What the file says, which :func:`profile_from` checks."""
+    return object_of(path, "an object as profile_job.py writes it")
+
+
+def profile_from(path: Path, data: Mapping[str, Any]) -> Profile:
+    """The profile in what a file says.
+
+    Raises
+    ------
+    InstanceError
+        If it is none, or its figures contradict each other.
+    """
     if data.get("format") != FORMAT:
         raise InstanceError(f"{path}: format is {data.get('format')!r}; expected '{FORMAT}', as profile_job.py writes")
     backward_s = _seconds(path, "backward_s", data.get("backward_s"))

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances.options import at_least, checked, positive
-from ddlopt.instances.readers.models.profile import profile_of
-from ddlopt.instances.readers.text_files import object_of
+from ddlopt.instances.readers.models.profile import data_of, profile_from
 from ddlopt.instances.workloads.networks.layers import BYTES_PER_NUMBER
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance
@@ -73,7 +72,8 @@ def read_profile_pipeline(
     positive("network_gigabit_per_s", network_gigabit_per_s)
     if depth is not None:
         at_least("depth", depth, 1)
-    profile = profile_of(Path(path))
+    data = data_of(Path(path))
+    profile = profile_from(Path(path), data)
     if global_batch is None:
         global_batch = _MICRO_BATCHES * profile.samples
     at_least("global_batch", global_batch, 1)
@@ -82,7 +82,7 @@ def read_profile_pipeline(
             f"global_batch is {global_batch}, no multiple of the {profile.samples} samples that were measured, which "
             "are a micro-batch"
         )
-    layers = _layers(Path(path), profile.forward_s, profile.backward_s, depth)
+    layers = _layers(Path(path), data, profile.forward_s, profile.backward_s, depth)
     devices = servers * gpus_per_server
     return PipelineInstance.from_data(
         {
@@ -143,8 +143,9 @@ class _Layer:
         return [kept, kept | again | {"kept_bytes": self.handed_bytes, "fixed_bytes": state + inside}]
 
 
-def _layers(path: Path, forward_s: float, backward_s: float, depth: int | None) -> list[_Layer]:
-    data = object_of(path, "an object as profile_job.py writes it")
+def _layers(
+    path: Path, data: Mapping[str, Any], forward_s: float, backward_s: float, depth: int | None
+) -> list[_Layer]:
     modules: list[Mapping[str, Any]] = data["layers"]
     if not modules:
         raise InstanceError(f"{path}: layers is empty: no module was measured by itself, so there are no stages")
