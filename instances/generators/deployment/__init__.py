@@ -36,9 +36,7 @@ def generate(kind: str, seed: int = 0, **options: Any) -> DeploymentProblem:
     **options
         What the kind takes (:func:`options_of`), and ``name``.
     """
-    # An option that came later: what does not use it has the source that it had.
-    untold = () if options.get("slower_inside") else ("slower_inside",)
-    instance: DeploymentProblem = by_kind.made(_KINDS, kind, seed, options, untold)
+    instance: DeploymentProblem = by_kind.made(_KINDS, kind, seed, options)
     return instance
 
 

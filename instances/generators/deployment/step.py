@@ -29,7 +29,7 @@ def training(
     memory_gigabytes: float = 4.0,
     intra_gigabytes_per_s: float | None = None,
     network_gigabit_per_s: float = 400.0,
-    slower_inside: bool = False,
+    slower_inside: bool | None = None,
 ) -> StepInstance:
     """A decoder with gated feed-forward layers, whose width is drawn around three and a half times the hidden size.
 
@@ -57,7 +57,7 @@ def training(
         Likewise, inside a server; by default that of its data sheet.
     network_gigabit_per_s : float
         Of a server.
-    slower_inside : bool
+    slower_inside : bool, optional
         That servers are slower inside than outside is meant so.
     """
     at_least("layers", layers, 1)
@@ -86,7 +86,7 @@ def training(
         memory_gigabytes=memory_gigabytes,
         intra_gigabytes_per_s=intra_gigabytes_per_s,
         network_gigabit_per_s=network_gigabit_per_s,
-        slower_inside=slower_inside,
+        slower_inside=bool(slower_inside),
     )
     assert isinstance(made, StepInstance)
     kind = "experts" if experts else "dense"
