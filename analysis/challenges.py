@@ -109,7 +109,7 @@ def is_vague(known: Record) -> bool:
 
 
 def is_fresh(known: Record | None, instance: Instance, seconds: float = 0.0) -> bool:
-    """Whether the present code was tried for so many seconds, or there is nothing to be had."""
+    """Whether the present code was tried for this number of seconds, or there is nothing to be had."""
     if known is None or known.challenged is None:
         return is_settled(known, instance)
     tried = known.challenged

@@ -18,7 +18,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def time_text(seconds: float | None, like: float | None = None, digits: int = 6) -> str:
-    """Seconds in the unit that suits ``like`` (by default themselves), to so many significant digits."""
+    """Seconds in the unit that suits ``like`` (by default themselves), to a number of significant digits."""
     if seconds is None:
         return NONE
     size = abs(seconds if like is None else like)

@@ -71,7 +71,7 @@ def seconds(listed: Listed) -> float | None:
 
 
 def farthest(own: Sequence[Listed], count: int) -> list[str]:
-    """Names of so many instances of a problem, each as far from those before it as can be; the smallest is first."""
+    """Names of instances of a problem, each as far from those before it as can be; the smallest is first."""
     places = {listed.name: _features(listed) for listed in own}
     left, taken = sorted(places, key=lambda name: (places[name], name)), list[str]()
     while left and len(taken) < count:

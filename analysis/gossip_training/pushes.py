@@ -76,7 +76,7 @@ class Period(Policy):
         self._at_least("every", 1)
 
     def begin(self, place: Place) -> Exchange:
-        """After every so many steps."""
+        """After a fixed number of steps, again and again."""
         ahead, ones = self._ahead(place.workers), np.ones(place.workers)
 
         def exchange(models: Floats, step: int, rate: float) -> Sent:
@@ -90,7 +90,7 @@ class Period(Policy):
         return exchange
 
     def sent(self, workers: int, steps: int) -> float:
-        """Models that a worker sends in so many steps, on average."""
+        """Models that a worker sends in a number of steps, on average."""
         return float(np.mean((steps + self._ahead(workers)) // self.every))
 
     def _ahead(self, workers: int) -> Ints:

@@ -15,11 +15,11 @@ from ddlopt.solvers.heuristic import Clock
 Ints = npt.NDArray[np.int64]
 
 _STARTS = 3
-"""Of the plans that treat all groups alike, so many of the best are cut."""
+"""Of the plans with one action for all groups, this number of the best are cut."""
 
 
 class Counted(Clock):
-    """Time is up when a rater has simulated so many plans, on every machine alike."""
+    """Time is up when a rater has simulated this number of plans: the same on every machine."""
 
     def __init__(self, rater: PlanRater, most: float) -> None:
         super().__init__(Limits(), None)
@@ -32,10 +32,10 @@ class Counted(Clock):
 
 
 def searched(rater: PlanRater, plans: int, seed: int) -> Ints | None:
-    """A plan after so many simulations; None where none that fits is found.
+    """A plan after a number of simulations; None where none that fits is found.
 
-    A third of them for iterated local search from the best plan that treats all groups alike, a third for descents from
-    cuts, and the rest for iterated local search from the best of all.
+    A third of them for iterated local search from the best plan with one action for all groups, a third for descents
+    from cuts, and the rest for iterated local search from the best of all.
     """
     rng = np.random.default_rng(seed)
     alike = [rater.uniform(action) for action in range(len(rater.actions))]

@@ -9,7 +9,7 @@ from ddlopt.analysis.pictures import topology
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, job_of
 
 _FEW = 40
-"""Up to so many layers each has its name."""
+"""Up to this number of layers each has its name."""
 
 
 def draw(axes: Any, instance: CodesignInstance, plan: CodesignPlan) -> None:

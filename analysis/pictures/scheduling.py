@@ -14,7 +14,7 @@ from mpl_toolkits.axes_grid1 import make_axes_locatable
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance
 
 MOST_BOXES = 20_000
-"""Beyond so many boxes a Gantt chart is a grey wall."""
+"""Beyond this number of boxes a Gantt chart is a grey wall."""
 
 _COLOURS = (
     "#1f6fb4", "#d95f02", "#3a9d5d", "#8c4a9e", "#b8860b", "#5f6b76", "#c0392b", "#17a2b8", "#7f9f3f", "#c76aa3",

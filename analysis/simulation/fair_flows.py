@@ -1,7 +1,7 @@
 """A simulation of flows: every message has its max-min fair rate at once, and whenever one ends or begins.
 
 The fluid limit of many small packets under ideal congestion control: no headers, no start-up, no losses, no delay.
-Rates are found by water filling (Bertsekas, Gallager, *Data Networks*, 6.5.2): all rise alike until a link is full,
+Rates are found by water filling (Bertsekas, Gallager, *Data Networks*, 6.5.2): all rise equally until a link is full,
 what crosses it stays, the others rise on.
 """
 

@@ -42,7 +42,7 @@ def colourable(links: Sequence[tuple[int, int]], planes: int) -> bool:
             raise TooLongError(f"{MOST_STEPS} steps of the search do not decide it")
         if not waiting:
             return True
-        # Planes that no link has yet are alike: one of them is enough to try.
+        # Planes that no link has yet are interchangeable: one of them is enough to try.
         within = (1 << min(used + 1, planes)) - 1
         place = min(range(len(waiting)), key=lambda i: (left[waiting[i][0]] & left[waiting[i][1]] & within).bit_count())
         s, v = waiting.pop(place)

@@ -75,7 +75,7 @@ def runs_of(path: Path) -> list[Run]:
     Raises
     ------
     InstanceError
-        If there are none, or one that is no all-reduce, was wrong, or has GPUs or nodes that are not alike.
+        If there are none, or one that is no all-reduce, was wrong, or has GPUs or nodes that are not identical.
     """
     found: list[Run] = []
     hosts: list[tuple[str, str]] = []
@@ -147,11 +147,11 @@ def _run(path: Path, hosts: Sequence[tuple[str, str]], rows: Sequence[_Result]) 
     counts = Counter(host for host, _ in hosts)
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{host}: {count}" for host, count in counts.items())
-        raise InstanceError(f"{path}: nodes have different numbers of ranks ({told}); servers must be alike")
+        raise InstanceError(f"{path}: nodes have different numbers of ranks ({told}); servers must be identical")
     gpus = Counter(gpu for _, gpu in hosts)
     if len(gpus) > 1:
         told = ", ".join(f"{count} {gpu}" for gpu, count in gpus.items())
-        raise InstanceError(f"{path}: a run is on unlike GPUs ({told}); servers must be alike")
+        raise InstanceError(f"{path}: a run is on unlike GPUs ({told}); servers must be identical")
     expected = 2 * (ranks - 1) / ranks
     for row in rows:
         bandwidth = row.size / (_MICRO * row.time_us) / _GIGA

@@ -121,7 +121,7 @@ def _of_servers(cluster: Cluster, name: str, what: str) -> Any:
     if len(cluster.servers) > 1:
         raise OptionError(
             f"cluster '{cluster.name}' has {len(cluster.servers)} kinds of servers, and '{what}' takes servers that "
-            "are alike; give it one kind"
+            "are identical; give it one kind"
         )
     (servers,) = cluster.servers
     if name == "workers" and servers.accelerators > 1:

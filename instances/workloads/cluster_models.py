@@ -107,5 +107,5 @@ def cluster_model(name: str, accelerator: Accelerator = A100) -> ClusterModel:
 
 
 def models_by_gpu_hours(gpu_hours: float) -> tuple[str, ...]:
-    """Names that a job of so much GPU time is drawn from, all alike: two for each class of :data:`GPU_HOURS`."""
+    """Names that a job with a given GPU time is drawn from, equally likely: two for each class of :data:`GPU_HOURS`."""
     return _CLASSES[sum(gpu_hours > limit for limit in GPU_HOURS)]

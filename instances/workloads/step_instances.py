@@ -122,7 +122,7 @@ def blocks_of(
 
 
 def _kind(stack: Transformer, block: str) -> tuple[Any, ...]:
-    """Alike for blocks that cost the same."""
+    """The same for blocks that cost the same."""
     layers = [layer for part in stack.parts(block) for layer in stack.layers_of(block, part)]
     shapes = tuple((layer.parameters, layer.flops, layer.outputs) for layer in layers)
     return stack.prefix, stack.parts(block), stack.has_experts(block), shapes

@@ -38,9 +38,9 @@ def traffic(
 ) -> TopologyInstance:
     """The job of a plan: rings of its groups and messages from server to server, of one step.
 
-    Devices stand one behind another in the plan's order of dimensions, so many to a server. What a ring of devices
-    sends (tensor and context parallelism, and copies, whose state may be gathered with every micro-batch) is a ring
-    over their servers with as many bytes from each as the plan's evaluation lets leave a server; what experts and
+    Devices stand one behind another in the plan's order of dimensions, a fixed number to a server. What a ring of
+    devices sends (tensor and context parallelism, and copies, whose state may be gathered with every micro-batch) is a
+    ring over their servers with as many bytes from each as the plan's evaluation lets leave a server; what experts and
     stages send goes from server to server. Rings over the same servers are one. ``compute_s`` is the step with messages
     inside servers alone.
 
@@ -168,7 +168,7 @@ class _Stage:
         return moved.reshape(-1, int(np.prod([getattr(self.plan, name) for name in names])))
 
     def _copied(self, parameters: float, copies: int) -> float:
-        """Bytes that a device sends for state that so many devices have a copy or a part of."""
+        """Bytes that a device sends for state that a number of devices has a copy or a part of."""
         weights, gradients = parameters * self.instance.weight_bytes, parameters * self.instance.gradient_bytes
         whole = (
             2 * gradients,

@@ -53,7 +53,7 @@ JOBS = tuple(_DEDICATED)
 
 
 def setting_of(servers: int) -> Setting:
-    """The largest of :data:`SETTINGS` that has at most so many servers; the prototype's below 12."""
+    """The largest of :data:`SETTINGS` that has at most this number of servers; the prototype's below 12."""
     return SETTINGS[max((size for size in SETTINGS if size <= servers), default=min(SETTINGS))]
 
 

@@ -15,7 +15,7 @@ from ddlopt.models.codesign.tables import Floats, Tables
 from ddlopt.models.topology.bounds import least_hop_bytes
 
 _DIGITS = 12
-"""Parts of a pattern are one if they agree in so many."""
+"""Parts of a pattern are one if they agree in this number of digits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ def fastest_rates(instance: SchedulingInstance, place: int) -> list[float]:
 
 
 def _fastest(instance: SchedulingInstance, place: int, width: int, servers: int) -> float:
-    """The fastest of a width that needs at least so many ``servers``."""
+    """The fastest of a width that needs at least ``servers`` servers."""
     timing, rules = instance.jobs[place].timing, instance.contention
     if rules is None:
         assert instance.network is not None

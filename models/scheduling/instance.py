@@ -57,7 +57,7 @@ class Job(Part):
     min_workers, max_workers : int
         Its width in a slot is 0 or between the two.
     timing : RingTiming or PolluxTiming
-        How fast a ring of so many workers is.
+        How fast a ring is, by its number of workers.
     minibatches : float
         Mini-batches wanted, of all workers together: epochs times samples divided by the mini-batch.
     demand : mapping

@@ -8,7 +8,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 
 @dataclass(frozen=True)
 class Interval:
-    """Slots ``first .. last - 1`` between two events: no job arrives and no deadline passes, so they are all alike."""
+    """Slots ``first .. last - 1`` between two events: no job arrives and no deadline passes, so all are identical."""
 
     first: int
     last: int

@@ -105,7 +105,7 @@ def needs(instance: SchedulingInstance) -> Needs:
 
 
 def _rates(instance: SchedulingInstance) -> list[list[float]]:
-    """Best rates of all jobs; traces have many jobs that are alike."""
+    """Best rates of all jobs; traces have many identical jobs."""
     known: dict[object, list[float]] = {}
     found = []
     for place, job in enumerate(instance.jobs):

@@ -58,8 +58,8 @@ class TopologyDesign(TopologyAnswer):
     Parameters
     ----------
     links : tuple of (int, int, int)
-        (i, j, count): so many links from server i to server j. With duplex optics i < j, and each link carries both
-        directions.
+        (i, j, count): the number of links from server i to server j. With duplex optics i < j, and each link carries
+        both directions.
     planes : tuple of tuple of (int, int)
         Duplex: the pairs that each plane joins; together the planes hold exactly ``links``, and each is a matching.
         May be empty for one-way optics, where degrees alone decide (König's theorem).

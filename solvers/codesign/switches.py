@@ -192,7 +192,7 @@ class _Reference(ABC):
 
     @abstractmethod
     def network(self, servers: int) -> Switched:
-        """The network for so many servers."""
+        """The network for a number of servers."""
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Every instance has this figure."""

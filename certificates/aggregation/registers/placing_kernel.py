@@ -9,7 +9,7 @@ fewest of the batch are, among arrays that still may have it: pairs are a sum of
 and again, until nothing changes. Both say something of all placements that go on from here and cost no more than
 ``most``, so that it holds deeper in the tree, too. Branching is on a parameter with the fewest arrays left.
 
-*Arrays that are alike.* Of empty arrays with equal capacities only the first is tried: swapping two of them makes
+*Interchangeable arrays.* Of empty arrays with equal capacities only the first is tried: swapping two of them makes
 a placement in the one a placement in the other, at the same cost.
 """
 

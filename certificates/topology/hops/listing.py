@@ -50,7 +50,7 @@ def not_listed(instance: TopologyInstance) -> str | None:
     if not instance.traffic_bytes.any() or len(np.unique(instance.traffic_bytes[~np.eye(n, dtype=np.bool_)])) > 1:
         return "the traffic is not the same for all pairs"
     if n < _LEAST_RING or any(len(group.members) < n for group in instance.allreduce_groups):
-        return "not all servers are alike: an all-reduce of some of them, or of two"
+        return "not all servers are symmetric: an all-reduce of some of them, or of two"
     many, most = comb(n + d - 1, d), _MOST_GRAPH_SETS if duplex else _MOST_SETS
     if n > _MOST_SERVERS or many > most:
         return f"{n} servers have {many} sets of {d} neighbours; at most {most}, and {_MOST_SERVERS} servers"

@@ -202,7 +202,7 @@ def hosts_at_switches(
     hosts: int = 1,
     bandwidths: list[float] | None = None,
 ) -> Fabric:
-    """A given graph of switches with so many hosts at each.
+    """A given graph of switches with a number of hosts at each.
 
     Parameters
     ----------

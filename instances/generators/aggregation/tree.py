@@ -39,7 +39,7 @@ def random_tree(
     rng : numpy.random.Generator
     nodes : int
     depth : float
-        The parent of a switch is one of the last so many parts of the switches before it: 0 takes any of them, which
+        The parent of a switch is drawn from those before it, the later the larger this is: 0 takes any of them, which
         gives a depth that grows with the logarithm of ``nodes``; 1 takes the last one, which gives a path.
     jobs : int
         With several, messages are 0.5 to 2 times as large as ``message_s`` says.

@@ -37,7 +37,7 @@ def joint(
     slack: float = 2.0,
     objective: str = "makespan",
 ) -> JointInstance:
-    """Jobs that take turns with the workloads, and take about so many hours on the fewest servers.
+    """Jobs that take turns with the workloads, and take about a given number of hours on the fewest servers.
 
     An iteration has the same samples on any number of servers, as many as TopoOpt's job has on the fewest ones.
     The hours are drawn between a half and three halves; arrivals within a part ``spread`` of all hours over the

@@ -26,12 +26,12 @@ def placement(
     objective: str = "pairs",
     prices: tuple[int, ...] = (),
 ) -> PlacementInstance:
-    """Blocks of racks of hosts, each busy with a probability, and gangs until so many of the free hosts are asked for.
+    """Blocks of racks of hosts, each busy with a probability, and gangs that ask for a part of the free hosts.
 
     Parameters
     ----------
     pods : int
-        Groups of so many blocks each are a level around them; 0: there is none.
+        Groups of this number of blocks each are a level around them; 0: there is none.
     blocks : int
         Of the cluster, or of a pod.
     racks : int

@@ -56,7 +56,8 @@ def job(
     job : str
         One of :data:`ddlopt.instances.workloads.topoopt.JOBS`.
     gigabit_per_s : float, optional
-        Of a link; None: as in the setting of so many servers (:func:`ddlopt.instances.workloads.topoopt.setting_of`).
+        Of a link; None: as in the setting for this number of servers
+        (:func:`ddlopt.instances.workloads.topoopt.setting_of`).
     gpus_per_server, batch_per_gpu : int, optional
         Likewise.
     accelerator : {"a100", "v100"}

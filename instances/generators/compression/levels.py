@@ -1,6 +1,6 @@
 r"""How much to compress the gradients of a network, and at random.
 
-Workers are alike, each with a link of its own; D of them, b bytes/s. A level costs on the wire
+Workers are identical, each with a link of its own; D of them, b bytes/s. A level costs on the wire
 
 ========== ============================================= ========================================================
 compressor level                                         seconds of a level

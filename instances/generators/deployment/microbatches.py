@@ -1,4 +1,4 @@
-"""Pipelines whose micro-batches are to be ordered: stages alike or not, chunks around, as a V, or both ways."""
+"""Pipelines whose micro-batches are to be ordered: stages identical or not, chunks around, as a V, or both ways."""
 
 import itertools
 from typing import Any

@@ -142,7 +142,7 @@ def training(
     memory : float, optional
         What the limit leaves of the way from the least to the largest peak; None: no limit.
     alike : bool
-        All layers of a kind must choose alike.
+        All layers of a kind must make the same choice.
     """
     at_least("layers", layers, 1)
     at_least("kinds", kinds, 1)

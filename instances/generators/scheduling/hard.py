@@ -99,7 +99,7 @@ class Caps(Kind):
     narrow_part : float
         x; a half is the worst.
     spread : float
-        Values are multiplied by 1 .. 1 + spread, uniformly, for narrow and wide jobs alike.
+        Values are multiplied by 1 .. 1 + spread, uniformly, for narrow and for wide jobs.
     """
 
     jobs: int = 1
@@ -196,7 +196,7 @@ class Bursty(Kind):
     def _jobs(
         self, rng: np.random.Generator, names: list[str], worker_slots: float, edge: float, when: dict[str, int]
     ) -> list[Job]:
-        """Jobs that want so many GPU slots together, all alike wide and long on average."""
+        """Jobs that want a number of GPU slots together, all widths and lengths in equal proportion on average."""
         widths = rng.choice(widths_up_to(min(self.widest, self.gpus)), len(names))
         shares = rng.uniform(0.5, 1.5, len(names))
         shares *= worker_slots / shares.sum()

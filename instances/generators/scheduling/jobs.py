@@ -57,7 +57,7 @@ def arrivals(rng: np.random.Generator, jobs: int, slots: int, arrival_part: floa
 
 
 def network_timing(rng: np.random.Generator, bandwidth_bytes_per_s: float, latency_s: float = 0.0) -> RingTiming:
-    """Of one of our networks, all alike likely."""
+    """Of one of our networks, each with the same probability."""
     name = CLUSTER_MODELS[rng.integers(len(CLUSTER_MODELS))]
     return cluster_model(name).timing(bandwidth_bytes_per_s, latency_s)
 
@@ -70,7 +70,7 @@ def linear_timing(slot_s: float) -> RingTiming:
 def job_of_slots(
     name: str, timing: RingTiming | PolluxTiming, width: int, at_full_width: float, slot_s: float, **fields: Any
 ) -> Job:
-    """A job that takes so many slots at its full width."""
+    """A job that takes a number of slots at its full width."""
     minibatches = float(timing.minibatches_per_s(width)) * slot_s * at_full_width
     return Job(name=name, timing=timing, max_workers=width, minibatches=figure(minibatches), **fields)
 
@@ -118,12 +118,12 @@ class Kind:
 class ElasticJobs(Kind):
     """Jobs of our networks that may have any width up to their own or, where ``rigid``, that width only.
 
-    Their own widths are 2, 4, 8, … or, with ``widths`` "any", 2, 3, 4, …, all alike likely up to the widest. Together
-    they want ``load`` times the worker slots that there are; how long they take at full width is log-normal. They
-    arrive uniformly in the first part of the horizon. Values are uniform in 1..10, ``by_size`` times the worker slots
-    that the job wants over their mean; a part of the jobs has a deadline, ``slack`` times the time at full width after
-    the arrival. Every job loses ``change_s`` seconds when it changes; None: nothing. It goes on unchanged for
-    ``least_run_slots`` slots; None: it may change in every slot.
+    Their own widths are 2, 4, 8, … or, with ``widths`` "any", 2, 3, 4, …, each with the same probability up to the
+    widest. Together they want ``load`` times the worker slots that there are; how long they take at full width is
+    log-normal. They arrive uniformly in the first part of the horizon. Values are uniform in 1..10, ``by_size`` times
+    the worker slots that the job wants over their mean; a part of the jobs has a deadline, ``slack`` times the time at
+    full width after the arrival. Every job loses ``change_s`` seconds when it changes; None: nothing. It goes on
+    unchanged for ``least_run_slots`` slots; None: it may change in every slot.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class ElasticJobs(Kind):
     least_run_slots: int | None = None
 
     def draw(self, rng: np.random.Generator, workers: int) -> list[Job]:
-        """The jobs, for a cluster that holds so many workers."""
+        """The jobs, for a cluster that holds a number of workers."""
         self._check()
         widths = rng.choice(widths_up_to(min(self.widest, workers), self.widths), self.jobs)
         wanted = slots_wanted(rng, widths, self.load * workers * self.slots)

@@ -280,7 +280,7 @@ class SjfBco(Kind):
     Parameters
     ----------
     gpus : int, optional
-        Of all servers together, which are drawn until there are so many; None: ``servers`` servers of random sizes.
+        Of all servers together, which are drawn until this is reached; None: ``servers`` servers of random sizes.
     slots : int, optional
         None: as many as list scheduling needs at most.
     widest : int
@@ -378,7 +378,7 @@ def _gang(rng: np.random.Generator, place: int, width: int, bandwidth_bytes_per_
 
 
 def _slowest(jobs: list[Job], rules: Contention, most_rings: int) -> float:
-    """How many times slower a job can become with so many rings on a card and a worker on each server."""
+    """How many times slower a job can become with the most rings on a card and a worker on each server."""
     at_once = max(1.0, rules.share * most_rings)
     bandwidth = rules.between_servers_bytes_per_s / (at_once + rules.degradation * (at_once - 1))
     ratios = []

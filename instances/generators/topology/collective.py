@@ -318,7 +318,7 @@ def _fat_tree(ports: int) -> tuple[int, int, Arcs]:
 
 
 def _words(network: str, count: int, degree: int) -> list[tuple[int, ...]]:
-    """All words of the length that first gives so many; in Kautz graphs no letter stands twice in a row."""
+    """All words of the least length that gives enough; in Kautz graphs no letter stands twice in a row."""
     at_least("degree", degree, 2)
     letters, length = (degree + 1, 1) if network == "kautz" else (degree, 1)
     while (letters * degree ** (length - 1) if network == "kautz" else degree**length) < count:

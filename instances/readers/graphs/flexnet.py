@@ -45,7 +45,7 @@ class _Device(IntEnum):
 
 
 class _Connection(IntEnum):
-    """Fields of table Connection: so many links from one node to another."""
+    """Fields of table Connection: a number of links from one node to another."""
 
     SOURCE, TARGET, LINKS = range(3)
 

@@ -58,12 +58,12 @@ class Measures:
     seconds: Mapping[tuple[str, int], Mapping[int, float]]
 
     def time_s(self, name: str, dimensions: int, parts: float, wanted_by: str) -> float | None:
-        """Forward and backward time of an operator with the batch in so many parts; None if it is not in the file.
+        """Forward and backward time of an operator with the batch in a number of parts; None if it is not in the file.
 
         Raises
         ------
         InstanceError
-            If it is there, but not with so many parts; ``wanted_by`` says in the message who asks for them.
+            If it is there, but not with this number of parts; ``wanted_by`` says in the message who asks for them.
         """
         known = self.seconds.get((name, dimensions))
         if known is None or parts in known:

@@ -1,11 +1,11 @@
 """Profiles of PKU-DAIR/Hetu-Galvatron as training steps.
 
 Three files in JSON, as its profilers write them. ``computation_profiling_…``: ``layertype_0_bsz2_seq2048`` is what the
-forward pass of a block takes for a sample, in milliseconds, with so many samples on a device; ``layertype_other_…`` all
-that is no block. ``memory_profiling_…``: by type of blocks the weights in 32 bits (``parameter_size``, MiB) and what a
-sample keeps by tensor degree and ``checkpoint``-ed, and the same of the ends. ``allreduce_bandwidth_…``: GB/s of a ring
-among devices next to each other (``allreduce_size_8_consec_1``), or far apart. How often something is sent and how long
-a backward pass is follow its cost model.
+forward pass of a block takes for a sample, in milliseconds, with a number of samples on a device; ``layertype_other_…``
+all that is no block. ``memory_profiling_…``: by type of blocks the weights in 32 bits (``parameter_size``, MiB) and
+what a sample keeps by tensor degree and ``checkpoint``-ed, and the same of the ends. ``allreduce_bandwidth_…``: GB/s of
+a ring among devices next to each other (``allreduce_size_8_consec_1``), or far apart. How often something is sent and
+how long a backward pass is follow its cost model.
 """
 
 import re
@@ -177,13 +177,13 @@ class _Times:
         return cls(length, found[length])
 
     def require(self, path: Path, types: int) -> None:
-        """Raise :class:`InstanceError` if so many types of blocks, or the ends, were not measured."""
+        """Raise :class:`InstanceError` if this number of types of blocks, or the ends, were not measured."""
         for kind in (*map(str, range(types)), "other"):
             if kind not in self.measured:
                 raise InstanceError(f"{path}: layertype_{kind} was not measured for {self.sequence} tokens")
 
     def seconds(self, kind: str, samples: float) -> float:
-        """Of a forward pass with so many samples, or a part of one."""
+        """Of a forward pass with a number of samples, or a part of one."""
         known = self.measured[kind]
         if samples in known:
             return known[int(samples)]

@@ -78,7 +78,7 @@ def layers_of(model: OnnxModel) -> tuple[OnnxLayer, ...]:
 
 
 def workload_of(model: OnnxModel, samples: int) -> Workload:
-    """The layers that have parameters or cost anything, for so many samples of a GPU."""
+    """The layers that have parameters or cost anything, for a number of samples of a GPU."""
     layers = [each.layer for each in layers_of(model)]
     kept = tuple(layer for layer in layers if layer.parameters or layer.flops or layer.inputs)
     return Workload(model.name, kept, samples)

@@ -150,7 +150,7 @@ def tied(nodes: Sequence[Node]) -> tuple[Mapping[str, Stored], tuple[str, ...]]:
 
     Language models use the table of their words once more, turned, as their last weight, and exporters store the turned
     one as well. Where layers share a weight they store what they made of it for each. Of two matrices that have names
-    of their own neither is the other, however alike they are before training.
+    of their own neither is the other, even if they are equal before training.
     """
     tables = dict.fromkeys(part for node in nodes if node.kind == "Gather" for part in _matrices(node, 0))
     dense = [part for node in nodes if node.kind in ("MatMul", "Gemm") for part in _matrices(node, 0, 1)]

@@ -55,7 +55,7 @@ def read_profile_pipeline(
     network_gigabit_per_s : float
         Of a server; every accelerator has its part.
     depth : int, optional
-        Modules whose names have so many words in common are a layer: 2 makes one of ``block.0.first`` and
+        Modules whose names have this number of words in common are a layer: 2 makes one of ``block.0.first`` and
         ``block.0.then``. By default each by itself.
     name : str, optional
 

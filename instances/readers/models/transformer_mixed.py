@@ -1,4 +1,4 @@
-"""Blocks that are not all alike: state-space layers, linear attention, heads of two sizes, chosen tokens."""
+"""Blocks of several kinds: state-space layers, linear attention, heads of two sizes, chosen tokens."""
 
 from typing import Any
 

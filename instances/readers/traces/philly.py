@@ -67,7 +67,7 @@ def read_philly(
     hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s, slack : optional
         See :class:`~ddlopt.instances.readers.traces.trace_jobs.Setting`.
     widths : tuple of int, optional
-        Only jobs with so many GPUs; None: all.
+        Only jobs with this number of GPUs; None: all.
     shortest_s : float
         Only jobs that ran for so long. A job counts at least the slots that it needs, so that short jobs weigh more
         than they did.

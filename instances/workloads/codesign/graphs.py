@@ -33,7 +33,7 @@ class Piece:
     inputs, partials, outputs : int
         What it reads, counted once; what a cut by rows has to sum up; what it hands on.
     columns, rows : int
-        Output and input channels: a cut has at most so many parts. 1 where there is no such cut. Pieces without
+        Output and input channels: a cut has at most as many parts. 1 where there is no such cut. Pieces without
         ``split`` are cut along the channels, which are the same before and after: ``columns``.
     everywhere : bool
         Whether every server must have it, as others use its weights.

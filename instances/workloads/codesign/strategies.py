@@ -116,7 +116,7 @@ class Setting:
     sharded: Sharded = "none"
 
     def parameter_bytes(self, replicas: int) -> float:
-        """Memory of a server for a parameter that so many servers have."""
+        """Memory of a server for a parameter that a number of servers has."""
         weight = self.precision.number_bytes
         gradient = min(self.precision.gradient_bytes, self.state_bytes_per_parameter - weight)
         optimizer = self.state_bytes_per_parameter - weight - gradient
@@ -381,7 +381,7 @@ class Menus:
 
 
 def even(channels: int, parts: int) -> bool:
-    """Whether the largest of so many parts has at most a tenth more channels than the mean."""
+    """Whether the largest of a number of parts has at most a tenth more channels than the mean."""
     return math.ceil(channels / parts) * parts <= _UNEVEN * channels
 
 

@@ -133,7 +133,7 @@ class Compression:
         return 4.0 * elements
 
     def relative_error(self, shape: tuple[int, ...], passes: int = 1) -> float:
-        """Part of a gradient's energy that is lost if it is compressed so many times."""
+        """Part of a gradient's energy that is lost if it is compressed several times."""
         elements = math.prod(shape)
         match self.compressor:
             case "fp16":

@@ -393,7 +393,7 @@ class BlockCosts:
             yield from self._feed(shared, tokens, its.tensor)
 
     def _feed(self, layers: Any, rows: float, parts: int, count: float = 1.0) -> Iterator[Operator]:
-        """Dense layers with so many copies of weights, and what is between them."""
+        """Dense layers with a number of copies of weights, and what is between them."""
         wide, narrow = layers
         number = self.precision.number_bytes
         size = rows * narrow.inputs / self.sizes.sequence / parts

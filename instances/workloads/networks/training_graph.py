@@ -77,7 +77,7 @@ class GraphOperator:
         return self.precision.gradient_bytes * self.gradient
 
     def output_bytes(self, batch: int, replicas: int = 1) -> int:
-        """Bytes of the output for a batch, and of the summands of so many replicas."""
+        """Bytes of the output for a batch, and of the summands of a number of replicas."""
         return self.precision.number_bytes * (batch * self.numbers + replicas * self.partial)
 
 

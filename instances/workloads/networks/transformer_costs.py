@@ -39,7 +39,7 @@ def activation_bytes(
     dropout: bool = False,
     scores: bool = False,
 ) -> float:
-    """What a device keeps of a block for so many samples: of each part, and of the normalisation before it.
+    """What a device keeps of a block for a number of samples: of each part, and of the normalisation before it.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def input_bytes(sizes: Transformer, samples: int, precision: Precision) -> float
 
 
 def layer_time_s(layers: list[Layer], samples: int, tensor: int, accelerator: Accelerator, recomputed: bool) -> float:
-    """Of layers that so many devices share, forward and backward, by the roofline of each."""
+    """Of layers that a number of devices shares, forward and backward, by the roofline of each."""
     passes = PASSES + recomputed
     return passes * sum(accelerator.forward_s(layer, samples) for layer in layers) / tensor
 

@@ -88,7 +88,7 @@ def top_k(send: Send, flat: torch.Tensor, memory: Memory, among: Among) -> Steps
 
 
 def random_k(send: Send, flat: torch.Tensor, memory: Memory, among: Among) -> Steps:
-    """Entries that all workers draw alike."""
+    """Entries that all workers draw in the same way."""
     whole = memory.with_rest(flat)
     drawn = torch.randperm(flat.numel(), generator=memory.random(flat.device), device=flat.device)[: send.amount]
     values = whole[drawn]

@@ -1,4 +1,4 @@
-"""The format ``galvatron``: plans of PKU-DAIR/Hetu-Galvatron, and those of others read where all blocks are alike."""
+"""The format ``galvatron``: plans of PKU-DAIR/Hetu-Galvatron, and those of others where all blocks are identical."""
 
 import json
 from typing import Any
@@ -116,7 +116,7 @@ def _same(data: dict[str, Any], field: str, instance: StepInstance, origin: str,
 
 
 def _again(data: dict[str, Any], instance: StepInstance, sizes: list[int], origin: str) -> int:
-    """How many of every stage are made again; which of them does not matter where blocks are alike."""
+    """How many of every stage are made again; which of them does not matter where blocks are identical."""
     flags = _blocks(data, "checkpoint", instance, origin, "0")
     ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
     counts = [flags[end - size : end].count("1") for size, end in zip(sizes, ends, strict=True)]

@@ -30,7 +30,7 @@ def _cliques(instance: RegisterInstance, batches: Merged) -> float:
 
 
 def disjoint_cliques(instance: RegisterInstance) -> list[tuple[list[int], list[tuple[int, ...]]]]:
-    """Sets of more parameters than arrays, any two of them in a batch with floor 1; and those batches, no two alike."""
+    """Sets of more parameters than arrays, two of them always in a batch with floor 1; and those batches, each once."""
     return list(_disjoint_cliques(instance, merged(instance)))
 
 

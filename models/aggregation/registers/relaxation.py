@@ -209,5 +209,5 @@ def relaxation_bound(instance: RegisterInstance, prices: RelaxationPrices) -> fl
 
 
 def _most_pairs(count: int, packets: int) -> int:
-    """Pairs of ``count`` parameters in arrays with at most so many of them each."""
+    """Pairs of ``count`` parameters in arrays that hold a limited number of them each."""
     return sum(map(pairs, packed_counts(count, [packets] * count)))

@@ -45,7 +45,7 @@ def exact_slots_bound(instance: SlotsInstance) -> Fraction:
 
 
 def _needed(job: SlotJob, iteration: Fraction) -> Fraction | None:
-    """Rate for an iteration of so many seconds, rounded down; None where none is enough."""
+    """Rate at which an iteration takes a given time, rounded down; None where none is enough."""
     if iteration <= Fraction(job.compute_s):
         return None
     # No bucket is ready after the computation.

@@ -31,7 +31,7 @@ class ClusterJob(Part):
     deadline_s : float, optional
         For tardiness: lateness counts from then on.
     step_s : tuple of float or None
-        Time of an iteration on 1, 2, … servers; None where it cannot have so many. A plan's time: it can be kept.
+        Time of an iteration on 1, 2, … servers; None where it cannot have that number. A plan's time: it can be kept.
     least_s : tuple of float or None
         Time below which no plan is, for the same numbers of servers; empty: the plans are the best ones.
     """
@@ -54,7 +54,7 @@ class ClusterJob(Part):
         return {width: Fraction(self.iterations) * Fraction(self.step_s[width - 1] or 0) for width in self.widths}
 
     def length_s(self, width: int) -> Fraction:
-        """All iterations on so many servers, at the plan's time."""
+        """All iterations on a number of servers, at the plan's time."""
         return self._lengths[width]
 
 
@@ -165,7 +165,7 @@ class JobsInstance(ClusterProblem):
         )
 
     def first_alike(self, place: int) -> int | None:
-        """The last job before one that is alike but for its name; None if there is none."""
+        """The last job before one that is identical but for its name; None if there is none."""
         told = [job.model_dump(exclude={"name"}) for job in self.jobs[: place + 1]]
         return next((other for other in range(place - 1, -1, -1) if told[other] == told[place]), None)
 

@@ -17,7 +17,7 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
 
 _SAME = 12
-"""Loads that agree in so many digits, relative to the largest, are taken for the same row."""
+"""Loads that agree in this number of digits, relative to the largest, are taken for the same row."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ def twin_layers(tables: Tables) -> tuple[tuple[int, ...], ...]:
     of pairs (a, b) is that of layers that take a. Between two classes it would not be known who meets whom. So a class
     next to a larger one comes apart into single layers.
 
-    Layers that repeat along a chain are *not* twins, however alike they are. The pairs between the first and the second
-    of them are other pairs than those between the second and the third, and "three take a, three take b" does not say
-    whether the activations are moved once or five times. Permuting them is no automorphism, and numbers would give a
-    wrong optimum. What helps there is that a chain is narrow: :func:`~ddlopt.models.codesign.prices.min_sum.min_sum`
-    eliminates one layer after the other exactly.
+    Layers that repeat along a chain are *not* twins, even if they are identical. The pairs between the first and the
+    second of them are other pairs than those between the second and the third, and "three take a, three take b" does
+    not say whether the activations are moved once or five times. Permuting them is no automorphism, and numbers would
+    give a wrong optimum. What helps there is that a chain is narrow:
+    :func:`~ddlopt.models.codesign.prices.min_sum.min_sum` eliminates one layer after the other exactly.
 
     Returns
     -------

@@ -21,7 +21,7 @@ class Sides(NamedTuple):
 
 
 def best_sides(instance: ForwardInstance, choices: Sequence[int], parts: Sequence[int], most: int = _LABELS) -> Sides:
-    r"""The best order of given options and parts, up to sums that are alike.
+    r"""The best order of given options and parts, up to equal sums.
 
     Heads and tails both grow with the gradient, so that the last gradient has the largest of either. In any plan, let S
     be when its first part starts. What is sent before S may as well be sent in the order of the backward pass, which
@@ -65,7 +65,7 @@ def best_sides(instance: ForwardInstance, choices: Sequence[int], parts: Sequenc
 def ordered(
     instance: ForwardInstance, choices: Sequence[int], parts: Sequence[int], before: Sequence[int]
 ) -> ForwardPlan:
-    """The plan that sends so many parts of every gradient before the last one."""
+    """The plan that sends a given number of parts of every gradient before the last one."""
     first = [i for i, count in enumerate(before) for _ in range(count)]
     behind = [i for i in reversed(range(instance.size)) for _ in range(parts[i] - before[i])]
     return plan(instance, choices, parts, [*first, *behind])

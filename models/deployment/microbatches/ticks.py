@@ -1,6 +1,6 @@
 """Times and memory of an instance as whole numbers, so that ties are ties: *ticks* and *cells*.
 
-Micro-batches are alike, so that the order of a device is a word of *kinds*: which pass of which chunk is next, the
+Micro-batches are identical, so that the order of a device is a word of *kinds*: which pass of which chunk is next, the
 first micro-batch that has not had it. Nothing is lost by that. Take any schedule, and for each kind give its passes to
 micro-batches in the order in which they start: where every pass of one kind followed one of another by some time, the
 j-th of the sorted ones does too (of the j first of the later kind each has a partner that began by then), and memory

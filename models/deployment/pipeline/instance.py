@@ -38,7 +38,7 @@ class LayerOption(Part):
 
 
 class Menu(Part):
-    """The options of a layer that so many devices share.
+    """The options of a layer, given how many devices share it.
 
     Parameters
     ----------

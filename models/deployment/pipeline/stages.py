@@ -148,7 +148,7 @@ class Stages:
         return self._fastest[key]
 
     def load_s(self, piece: int, tensor: int, replicas: int, flying: int) -> float:
-        """Least time of a sample with so many in flight on a replica; infinite where nothing fits."""
+        """Least time of a sample, given how many are in flight on a replica; infinite where nothing fits."""
         seconds, kept, fixed = self._fastest_of(piece, tensor, replicas)
         if kept * flying + fixed <= self.memory:
             return seconds
@@ -176,7 +176,7 @@ class Stages:
         return Mix(memory, time, chosen)
 
     def _copies(self, kind: Kind, count: int, replicas: int, flying: int) -> tuple[Mix, ...]:
-        """All that is worth considering for so many layers that are alike."""
+        """All that is worth considering for a number of identical layers."""
         if not count:
             return NOTHING
         key = kind, count, replicas, flying

@@ -26,7 +26,7 @@ class Operator(Part):
     ----------
     name : str
     group : int
-        Which group it belongs to; all operators of a group are placed alike.
+        Which group it belongs to; all operators of a group have the same placement.
     times_s : dict of str to tuple of float
         By device type, seconds for each share of the batch in ``DeploymentInstance.shares``.
     gradient_bytes : float
@@ -61,7 +61,7 @@ class Tensor(Part):
 
 
 class DeviceGroup(Part):
-    """Identical devices in one machine, or in machines that are alike.
+    """Identical devices in one machine, or in identical machines.
 
     Parameters
     ----------

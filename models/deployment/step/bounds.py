@@ -13,7 +13,7 @@ def step_bound(instance: StepInstance) -> float:
     Raises
     ------
     InfeasibleError
-        If no degrees are those of all blocks, on so many devices.
+        If no degrees fit all blocks on this number of devices.
     """
     return float(exact_step_bound(instance)) * (1 - ROUNDING)
 

@@ -178,7 +178,7 @@ class _Network:
         return longest + messages * latency
 
     def collective_s(self, group: str, degree: int, size: Number, added: bool) -> Number:
-        """All-reduce if ``added``, else one gather or scatter, of so many bytes in all."""
+        """All-reduce if ``added``, else one gather or scatter, of a number of bytes in all."""
         longest, latency = self.number(0), self.number(0)
         for below, tier in self._spanned(group):
             sent = size if tier.collective == "switch" else size * (1 + added) * (degree - 1) / degree

@@ -24,7 +24,7 @@ class StepOption(Part):
     Parameters
     ----------
     name : str
-        Alike for all blocks; ``full`` is what a plan's recomputed blocks have.
+        The same for all blocks; ``full`` is what a plan's recomputed blocks have.
     forward_s, backward_s : float
         Of computing; what is made again is part of the latter.
     kept_bytes, transient_bytes : float
@@ -77,7 +77,7 @@ class Way(Part):
 
 
 class StepBlock(Part):
-    """Blocks that are alike, one behind another.
+    """Identical blocks, one behind another.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def _above(turn: Fraction) -> int:
 
 
 def _largest(base: Units, table: Units, more: int) -> int:
-    """The least eigenvalue of the best set with so many more generators of the table."""
+    """The least eigenvalue of the best set with a given number of further generators of the table."""
     if more == 0:
         return int(base.min())
     best = 0

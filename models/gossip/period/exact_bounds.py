@@ -76,7 +76,7 @@ def exact_period_bound(instance: PeriodInstance) -> Fraction:
 
 
 def _coarse(claim: Fraction, digits: int) -> Fraction:
-    """The claim with so many binary digits, rounded down."""
+    """The claim, rounded down to a number of binary digits."""
     unit = Fraction(2) ** (frexp(claim)[1] - digits)
     return claim // unit * unit
 

@@ -53,11 +53,11 @@ class ExactMixing:
         self._add(np.full(len(self.times), 1.0 / len(self.times)))
 
     def most(self, seconds: Fraction) -> Fraction:
-        """What g of so many seconds, or fewer, is not more than."""
+        """An upper bound on g at all times up to this one."""
         return min([Fraction(1), *(_up(slope * seconds + offset) for slope, offset in self._lines)])
 
     def settle(self, seconds: float) -> float:
-        """Find a line that is close at so many seconds; what g is there at least, as floats see it."""
+        """Find a line that is close at a given time; a lower bound on g there, in floating point."""
         if seconds in self._seen:
             return self._seen[seconds]
         reached = 0.0

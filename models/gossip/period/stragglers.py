@@ -65,7 +65,7 @@ class Stragglers(Part):
 
 @lru_cache(maxsize=_KNOWN)
 def slowest(stragglers: Stragglers, steps: int) -> float:
-    """M / Y of so many steps, in floating point."""
+    """M / Y of a number of steps, in floating point."""
     if not stragglers.random:
         return max(stragglers.factors) * steps
     counts = Counter(stragglers.factors)
@@ -82,7 +82,7 @@ def slowest(stragglers: Stragglers, steps: int) -> float:
 
 @lru_cache(maxsize=_KNOWN)
 def slowest_exact(stragglers: Stragglers, steps: int, up: bool) -> Fraction:
-    """M / Y of so many steps, rounded up or down in the 192nd binary digit of probabilities."""
+    """M / Y of a number of steps, rounded up or down in the 192nd binary digit of probabilities."""
     if not stragglers.random:
         return Fraction(max(stragglers.factors)) * steps
     longer, reached = Fraction(stragglers.slowdown) - 1, _cumulative(stragglers.chance, steps, up)

@@ -36,7 +36,7 @@ class TimeShare(NamedTuple):
 class FairShares:
     r"""The relaxation in which jobs divide time between widths, places are one pool, and nothing is whole.
 
-    Between two neighbouring arrivals or deadlines all slots are alike. With interval k of :math:`L_k` slots, and
+    Between two neighbouring arrivals or deadlines all slots are identical. With interval k of :math:`L_k` slots, and
     :math:`x_{iwk}` the share of it in which job i has w workers,
 
     .. math::

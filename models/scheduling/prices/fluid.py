@@ -219,7 +219,7 @@ def _corners(offers: Offers) -> Offers:
 
 
 def _spread(events: list[int], most: int) -> list[int]:
-    """At most so many of the events, evenly."""
+    """At most ``most`` of the events, evenly spread."""
     if len(events) <= most:
         return events
     return [events[place * len(events) // max(1, most)] for place in range(most)]

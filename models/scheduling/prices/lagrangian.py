@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 _FIRST_STEP, _LAST_STEP = 0.05, 1e-6
 """What is hoped to be gained on the bound, relative to it: at first, and when the descent ends."""
 _PATIENCE, _SHRINK = 10, 0.7
-"""After so many prices at least without progress the hope shrinks by this factor."""
+"""After at least this number of prices without progress the hope shrinks by this factor."""
 _QUICK_WORK = 1.5e9
 """Steps that a quick bound may take: seconds."""
 

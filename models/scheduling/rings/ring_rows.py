@@ -74,7 +74,7 @@ def ring_rows(instance: SchedulingInstance) -> list[RingRow]:
 
 
 def _least(units: int, width: int, groups: Sequence[_Group]) -> int:
-    """Units that a job takes at least which takes so many of the level below."""
+    """The least number of units of a level that a job takes, given those of the level below."""
     inside = [max(0, units - (group.room - group.rings)) for group in groups if group.room >= units]
     rooms = np.cumsum(sorted((group.room for group in groups), reverse=True))
     across = max(2, int(np.searchsorted(rooms, units)) + 1)

@@ -1,8 +1,8 @@
 r"""Rings through a network: closed walks that visit the servers of a job.
 
-Workers of a job are alike and every link of its ring needs the same bandwidth b, so that all that matters of a ring is
-how often it passes over each arc. A closed walk through given servers with passes :math:`f_{uv}` exists exactly if f is
-a circulation whose support is connected and contains these servers (Euler).
+Workers of a job are identical and every link of its ring needs the same bandwidth b, so that all that matters of a ring
+is how often it passes over each arc. A closed walk through given servers with passes :math:`f_{uv}` exists exactly if f
+is a circulation whose support is connected and contains these servers (Euler).
 
 **Tree lemma.** On a tree network let a job have workers on both sides of the link e in exactly those cases where
 e *separates* it. Every ring of the job passes over each separating link at least once in either direction, and one

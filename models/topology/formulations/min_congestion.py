@@ -68,7 +68,7 @@ class MinCongestion:
     All these are continuous: true distances satisfy them for integer x. Duplex: d - 1 in place of d, and
     :math:`n^h_{st} = n^h_{ts}`.
 
-    **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are alike, or such
+    **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are symmetric, or such
     that the neighbours of one server come first.
 
     Bytes are measured such that what the busiest server sends or receives, divided by d, is 10 units: z is at least

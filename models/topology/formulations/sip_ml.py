@@ -35,7 +35,7 @@ class MaxMinCircuits:
         \lambda\, T_{ij} / U \le \sum_c p_{cij} \quad (T_{ij} > 0), \qquad p_{cij} \in \{0, 1\},
 
     with U the bytes of the busiest server divided by d, so that the busiest circuits carry U / λ bytes each and λ is at
-    most 1. The switches are alike, and by König's theorem any integers :math:`x_{ij} = \sum_c p_{cij}` with row and
+    most 1. The switches are identical, and by König's theorem any integers :math:`x_{ij} = \sum_c p_{cij}` with row and
     column sums of d are d permutations. So some λ is reached if and only if all row and column sums of
     :math:`\lceil \lambda T_{ij} / U \rceil` are at most d: :func:`max_min_circuits` finds the optimum by bisection over
     the fractions :math:`T_{ij} / k`, without a solver.

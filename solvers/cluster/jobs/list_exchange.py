@@ -150,7 +150,7 @@ class ListSearch:
             self.follow(np.argsort(loose.ends, kind="stable"), widths)
 
     def run(self, rounds: int, left_s: float = math.inf) -> bool:
-        """Some rounds from the best list, within about so many seconds; whether it got better."""
+        """Some rounds from the best list, within about a number of seconds; whether it got better."""
         before = self.value
         jobs = len(self.menus)
         until = perf_counter() + left_s

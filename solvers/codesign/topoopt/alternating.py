@@ -56,7 +56,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
     strategies : {"mcmc", "exact"}
     topology : {"topology-finder", "exact"}
     rounds : int
-        At most so many.
+        At most.
     budget : int
         Proposals of each walk.
     alpha, propagation : float

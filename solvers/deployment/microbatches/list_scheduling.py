@@ -22,7 +22,7 @@ class Rule:
     Parameters
     ----------
     ahead : tuple of int
-        Of every chunk, so many micro-batches at most are between F and B.
+        Of every chunk, at most this number of micro-batches is between F and B.
     patience : int
         A device waits for an F or B that is known to become ready within this percentage of the time of the W that it
         could begin.

@@ -26,5 +26,5 @@ ENTRIES = entries(
     ROOM,
     ("exchange-times", "exact", "the best times, by prices of sends", "exact:OptimalTimes"),
     ("exchange-path", "exact", "a path through the steps, an integer program", "models:formulations.exchange_path:ExchangePath"),
-    ("exchange-rule", "heuristic", "send at a threshold (SPARQ-SGD, after EventGraD, …), every so many steps, at random (GoSGD)", "rules:ExchangeRule"),
+    ("exchange-rule", "heuristic", "send at a threshold (SPARQ-SGD, after EventGraD, …), at a fixed interval of steps, at random (GoSGD)", "rules:ExchangeRule"),
 )  # fmt: skip

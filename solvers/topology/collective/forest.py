@@ -33,7 +33,7 @@ class Forest(Heuristic, uses=()):
     """Trees that attain the worst cut's bound, as fractions.
 
     1. The rate x of each root is 1 over the ratio of the worst cut (of a broadcast, the capacity of the narrowest).
-    2. Capacities and x are made whole numbers in the same proportions: so many trees of each root.
+    2. Capacities and x are made whole numbers in the same proportions: the number of trees of each root.
     3. Switches are split off (:mod:`~ddlopt.models.topology.collective.splitting`).
     4. Trees are grown link by link, all copies of one at a time. A link is added to as many copies as leaves it
        possible to complete all others, which is a maximum flow (Edmonds' theorem in the form of Bérczi and Frank).

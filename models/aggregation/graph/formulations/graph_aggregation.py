@@ -184,8 +184,8 @@ JOB_ROWS = {
 
 LIMIT_ROWS = {
     "slots_suffice": "jobs fit into the slots of a switch",
-    "aggregators_are_limited": "at most so many switches aggregate for jobs",
-    "connections_are_limited": "a server has so many connections for a job",
+    "aggregators_are_limited": "a limited number of switches aggregates for jobs",
+    "connections_are_limited": "a server has a limited number of connections for a job",
     "messages_merge": "one message of a job leaves a node",
 }
 """What rows of limits say, by name."""

@@ -32,7 +32,7 @@ class RateLevels:
 
     and the last row with a for switches with an aggregation rate; :math:`\lfloor \cdot \rfloor` is at most the number
     of jobs that can be there, and :math:`n_{ja}` counts the others that can, less what any rate of j allows. Where all
-    capacities are alike these are the levels c / n.
+    capacities are equal these are the levels c / n.
 
     A flow of all gradients on the arcs used, at most :math:`|W_j|` on each, leads to the server. With ``flows`` (ours)
     instead each group of workers has a flow of one, at most :math:`x_{ja}` on each arc, and one of its job's rate,
@@ -240,7 +240,7 @@ def share_rows(rows: Rows, shared: Sequence[Shared], rates: Sequence[Sequence[tu
                 rows["rates_allow_messages"][place, j] = messages <= allowed
                 continue
             uses, own = each.users[j]
-            # Big-M: without job j there are at most so many messages more than its rate would allow.
+            # Big-M: without job j there are at most M messages more than its rate would allow.
             most = max(0, each.most - own - min(within))
             rows["rates_allow_messages"][place, j] = messages - allowed + most * term(uses) <= most
 

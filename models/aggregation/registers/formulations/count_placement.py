@@ -41,7 +41,7 @@ class CountPlacement:
     Equal batches are one; a batch that no placement can make dearer is left out. Parameters in the same batches
     (*twins*) are one whole variable for each array, and those in none are placed in the end, where there is room.
 
-    Arrays of equal capacity are alike. They are numbered as parameters, the hottest first, come to use them:
+    Arrays of equal capacity are interchangeable. They are numbered as parameters, the hottest first, come to use them:
     :math:`x_{ir} = 0` where fewer than r + 1 parameters have come up to i, and i uses r only if a parameter up to i
     uses r - 1 (the column inequalities of partitioning orbitopes).
 

@@ -36,7 +36,7 @@ class PairPlacement:
               \lceil |Q| / R \rceil ;
 
     Q are the batches with more than R parameters, and cliques of R + 1 that are found greedily, one through each pair.
-    Array r has no parameter before the r-th hottest, where all arrays are alike.
+    Array r has no parameter before the r-th hottest, where all arrays are identical.
 
     *What a host must not couple to.* With ``symmetry``, which of equal arrays is which.
 

@@ -168,7 +168,7 @@ def _even_error(instance: TableInstance) -> float:
 
 
 def _even(table: LookupFunction, most: int) -> list[tuple[int, int]]:
-    """At most so many entries of the same length, those at the ends apart."""
+    """The number of entries of the same length is limited, those at the ends apart."""
     if table.entries == "ranges":
         cuts = np.unique(np.linspace(table.low, table.high + 1, min(most, table.operands) + 1).astype(int)).tolist()
         return list(pairwise(cuts))

@@ -85,7 +85,7 @@ class ServerFlows:
         lengths = {(j, w): float(instance.jobs[j].length_s(w) / unit) for j, w in widths}
         arrival = [float(Fraction(job.arrival_s) / unit) for job in instance.jobs]
         end = max(arrival) + sum(max(lengths[j, w] for w in instance.jobs[j].widths) for j in jobs)
-        block.width = pyo.Var(widths, domain=pyo.Binary, doc="1 if the job has so many servers")
+        block.width = pyo.Var(widths, domain=pyo.Binary, doc="1 if the job has this number of servers")
         block.start_time = pyo.Var(jobs, bounds=lambda _, j: (arrival[j], end), doc="when a job begins, in units")
         block.end_time = pyo.Var(jobs, bounds=(0, end), doc="when a job ends, in units")
         block.before = pyo.Var(pairs, domain=pyo.Binary, doc="1 if a job ends before another one begins")
@@ -113,7 +113,7 @@ class ServerFlows:
         objective = self._objective(block, instance, rows, unit, end)
         rows.add_to(
             block,
-            job_has_one_width="so many servers all the time",
+            job_has_one_width="the same number of servers all the time",
             job_ends="after all its iterations",
             job_gets_its_servers="from jobs before it, or from nobody",
             job_hands_on_what_it_has="no more servers than it had",

@@ -76,8 +76,10 @@ class SlotWidths:
         ]  # fmt: skip
         # In slots: all iterations of a job on w servers.
         lengths = {(j, w): instance.jobs[j].length_s(w) / slot for j in jobs for w in instance.jobs[j].widths}
-        block.full = pyo.Var(choices, domain=pyo.Binary, doc="1 if a job has so many servers and goes on")
-        block.final = pyo.Var(choices, domain=pyo.Binary, doc="1 if a job is done in the slot on so many servers")
+        block.full = pyo.Var(choices, domain=pyo.Binary, doc="1 if a job has this number of servers and goes on")
+        block.final = pyo.Var(
+            choices, domain=pyo.Binary, doc="1 if a job is done in the slot on this number of servers"
+        )
         block.done = pyo.Var(choices, bounds=(0, 1), doc="part of a job's iterations in its last slot")
         by_job: dict[int, list[tuple[int, int, int]]] = {j: [] for j in jobs}
         by_slot: dict[int, list[tuple[int, int, int]]] = {k: [] for k in slots}

@@ -37,8 +37,8 @@ class ForwardSides:
     These rows stand for *single* gradients i: the ``first``, the ``last``, and each ``every``-th between. One of those
     takes an option whole, before or after, or cut: then it is launched twice at least and has a part of 1/K or more on
     either side, with K the most parts that there may be. Of the gradients between two single ones those that have the
-    same menu are alike: they are counted by option, :math:`z_{imo}` of menu m behind single gradient i, and their wire
-    is divided between the sides at will. A budget of error is one row.
+    same menu are interchangeable: they are counted by option, :math:`z_{imo}` of menu m behind single gradient i, and
+    their wire is divided between the sides at will. A budget of error is one row.
 
     So it bounds all plans. It is exact where all gradients are single and none is cut into more than two parts.
 
@@ -68,7 +68,7 @@ class ForwardSides:
     first, last : int
         Gradients at either end that are single; the first and the last of all are so in any case.
     every : int
-        One of so many between them is; 0: none.
+        Of the gradients between them each of this number is single, too; 0: none.
     every_option : bool
         Whether to have the options that another stands in for.
     """
@@ -203,7 +203,7 @@ class ForwardSides:
         block.objective = pyo.Expression(expr=block.time)
 
     def read(self, block: pyo.Block, instance: ForwardInstance) -> ForwardPlan:
-        """Options, those that encode least first among alike gradients, and the best order for them.
+        """Options, those that encode least first among identical gradients, and the best order for them.
 
         Of gradients that are cut, one after the other gets the number of parts that is best for the order.
         """

@@ -49,7 +49,7 @@ class SfbMilp:
 
     Time is measured in units of which an operator takes about a hundred on average (:func:`unit_s`). Then the
     tolerances of solvers, about 1e-7 for each reduced cost, add up to a part of 1e-9 of the objective. What takes more
-    than 1e8 units, and four times all all-reduces, counts as so many. No selection is left out.
+    than 1e8 units, and four times all all-reduces, counts as if it took just that. No selection is left out.
 
     Ports
     -----

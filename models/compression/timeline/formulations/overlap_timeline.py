@@ -77,7 +77,7 @@ class OverlapTimeline:
     Times are about 1e3 units, and so is what a budget leaves of errors beyond the least that there is.
 
     *What a host must not couple to.* Which of several messages replaces another: with ``every_message`` none is left
-    out but for a budget. With ``ordered``, which of alike gradients is compressed more.
+    out but for a budget. With ``ordered``, which of identical gradients is compressed more.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class CountedStarts:
     Parameters
     ----------
     within : int, optional
-        Only orders that take at most so many ticks, and any of these: T is that number, e is left out, and
+        Only orders that take at most this number of ticks, and any of these: T is that number, e is left out, and
         :math:`b_d(t) = u_d(t) - u_d(t - T)`, which is stronger. To be asked whether there are any.
 
     Ports

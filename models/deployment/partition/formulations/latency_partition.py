@@ -44,8 +44,8 @@ class LatencyPartition:
     (:func:`~ddlopt.models.deployment.partition.blocks.longest_s`). On a chain of nodes there are no such rows, and the
     relaxation is that of covering a line by intervals.
 
-    What takes more than 1e8 units, and four times a simple partition, counts as so many. Sets that take no time count
-    1e-6 units, so that none waits for itself; ``limit_s`` and the objective allow for that.
+    What takes more than 1e8 units, and four times a simple partition, counts as if it took just that. Sets that take no
+    time count 1e-6 units, so that none waits for itself; ``limit_s`` and the objective allow for that.
 
     Sets come from pairs of ideals, so there must not be too many (:func:`~.latency_sets.pieces_of`). Where nodes of
     one colour are several, sets are convex in the graph of colours: then that is the scope.
@@ -117,7 +117,7 @@ class LatencyPartition:
 
         apart = [(m[0], v) for m in pieces.blocks.members for v in m[1:]]
 
-        @block.Constraint(range(len(apart)), doc="nodes of one block are alike")
+        @block.Constraint(range(len(apart)), doc="nodes of one block have one choice")
         def blocks_stay_together(b: Any, row: int) -> Any:
             one, other = apart[row]
             return 0, significant([(1.0, x[one]), (-1.0, x[other])]), 0

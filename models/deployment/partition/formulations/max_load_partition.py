@@ -62,8 +62,8 @@ class MaxLoadPartition:
     :math:`\sum_b \lfloor (q + 1) p_b / \text{limit} \rfloor x_{bd} \le q`
     (:func:`~ddlopt.models.deployment.partition.packing.packing_rows`).
 
-    *Symmetry* (ours). Accelerators are alike. Of the km + 1 largest blocks that no processor can take, one of k
-    accelerators has m + 1. Let the accelerators stand in the order of how many of them they have: then the first has
+    *Symmetry* (ours). Accelerators are interchangeable. Of the km + 1 largest blocks that no processor can take, one of
+    k accelerators has m + 1. Let the accelerators stand in the order of how many of them they have: then the first has
     m + 1, which takes at least as long as the m + 1 smallest. If that is no better than the work of all over their
     number, for the m-th of the k heaviest blocks, those without equals first, all accelerators after the m-th are left
     out instead.
@@ -73,7 +73,7 @@ class MaxLoadPartition:
     l (:math:`t_d = 1`) have a processor and the others an accelerator; x has an index more.
 
     Passes counted apart have a T each, whose sum is minimised. What takes more than 1e8 units, and four times a simple
-    partition, counts as so many.
+    partition, counts as if it took just that.
 
     *What a host must not couple to.* With ``merged``, which of the nodes without weight is where. With ``ordered``,
     which of the accelerators has what, if they are not alike to the host. With ``limit_s``, partitions of a larger

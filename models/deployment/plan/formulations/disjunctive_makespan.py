@@ -45,7 +45,7 @@ class DisjunctiveMakespan(MakespanBound):
     with f = 1 (linear in x, y, z and in the device of what runs on a single one) where the replica of c on i needs
     something of that of p on k, which takes D to send, or where o is reduced on i.
 
-    *M.* Nothing better is lost if steps take no longer than a known plan: the best that treats all groups alike. So T
+    *M.* Nothing better is lost if steps take no longer than a known plan: the best with one action for all groups. So T
     is at most that time, M is that time, with D more in rows that have a D, and a D that is longer counts as that long.
     With ``every_plan``, or where none of these plans fits into memory, M is the sum of all durations that there can
     be; at any time of a step something runs, so no step takes longer.
@@ -265,7 +265,7 @@ class _Schedule:
 
 
 def _known_s(figures: PlanFigures) -> float:
-    """Seconds of the best plan that treats all groups alike; infinite if none fits into memory."""
+    """Seconds of the best plan with one action for all groups; infinite if none fits into memory."""
     instance, best = figures.instance, math.inf
     for decision in figures.decisions:
         chosen, split, _ = figures.layouts[decision.layout]

@@ -63,7 +63,7 @@ class MakespanBound:
 
     T is measured in units of :func:`~ddlopt.models.deployment.plan.units.plan_unit_s`, and is at least the bound of
     :func:`~ddlopt.models.deployment.plan.bounds.plan_bound`. What takes more than 1e8 units, and four times all
-    operators on one device, counts as so many.
+    operators on one device, counts as if it took just that.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Rows:
         self.after, self.before = _descendants(self.instance)
 
     def units(self, seconds: Any) -> Any:
-        """Numbers of units, at most so many."""
+        """Numbers of units, with an upper bound."""
         return np.minimum(seconds / self.unit, self.largest_units)
 
     def build(self) -> None:

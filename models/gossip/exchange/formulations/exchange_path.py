@@ -84,7 +84,7 @@ class ExchangePath:
         rows.add_to(
             block,
             path_is_connected="a segment begins where another one ends",
-            budget_is_respected="so many sends at most",
+            budget_is_respected="the number of sends is limited",
         )
         costs, simple = [], _simple(instance)
         for s in range(steps):

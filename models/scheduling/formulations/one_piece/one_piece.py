@@ -246,7 +246,7 @@ def _add_contention(block: pyo.Block, instance: SchedulingInstance, every: Seque
     most = len({i for i, _, _ in here})
     spots = sorted({(s, t) for _, s, t in here})
     block.CROWDS = pyo.Set(dimen=3, initialize=[(s, m, t) for s, t in spots for m in range(1, most + 1)])
-    block.crowd = pyo.Var(block.CROWDS, domain=pyo.Binary, doc="so many split jobs are on the server in the slot")
+    block.crowd = pyo.Var(block.CROWDS, domain=pyo.Binary, doc="the server has this number of split jobs in the slot")
     levels = [(*key[:3], k, key[3]) for key in kinds for k in range(1, most + 1)]
     block.LEVELS = pyo.Set(dimen=5, initialize=levels, doc="(job, workers, servers, contention level, slot)")
     block.level = pyo.Var(block.LEVELS, domain=pyo.Binary, doc="job is of this kind at this level in the slot")

@@ -1,4 +1,4 @@
-"""Where gangs may be and how fast they then are: servers, contention levels, and what is alike."""
+"""Where gangs may be and how fast they then are: servers, contention levels, and what is interchangeable."""
 
 import itertools
 from collections import defaultdict

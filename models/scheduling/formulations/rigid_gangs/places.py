@@ -123,7 +123,7 @@ def _add_servers(block: pyo.Block, places: GangPlaces) -> None:
         block.PAIRS, domain=pyo.Integers, bounds=lambda _, j, s: (0, places.room[j][s]), doc="workers on the server"
     )
     block.used = pyo.Var(block.PAIRS, domain=pyo.Binary, doc="job has workers on the server")
-    block.spread = pyo.Var(block.HOSTS, domain=pyo.Binary, doc="job is on so many servers")
+    block.spread = pyo.Var(block.HOSTS, domain=pyo.Binary, doc="job is on this number of servers")
 
     @block.Constraint(places.jobs, doc="a job has its width")
     def width_is_met(b: Any, j: int) -> Any:
@@ -165,7 +165,9 @@ def _add_runs(block: pyo.Block, places: GangPlaces) -> None:
     block.running = pyo.Var(block.RUNS, domain=pyo.Binary, doc="job runs in the slot")
     block.begins = pyo.Var(block.RUNS, domain=pyo.Binary, doc="job begins with the slot")
     block.ends = pyo.Var(block.RUNS, bounds=(0, 1), doc="job ends with the slot")
-    block.mode = pyo.Var(block.MODES, domain=pyo.Binary, doc="job is on so many servers at this contention level")
+    block.mode = pyo.Var(
+        block.MODES, domain=pyo.Binary, doc="job is on this number of servers at this contention level"
+    )
 
     @block.Constraint(block.RUNS, doc="a run begins, goes on, and ends")
     def run_is_in_one_piece(b: Any, j: int, t: int) -> Any:

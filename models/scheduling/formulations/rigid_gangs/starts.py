@@ -1,4 +1,4 @@
-"""The form of rigid gangs that counts starts of jobs that are alike; see RigidGangs."""
+"""The form of rigid gangs that counts starts of identical jobs; see RigidGangs."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ _MOST_JOBS = 2000
 
 
 class Kind(NamedTuple):
-    """Jobs that are alike: which, their length and amounts of the pool, and when they may start."""
+    """Identical jobs: which, their length and amounts of the pool, and when they may start."""
 
     jobs: tuple[int, ...]
     slots: int

@@ -66,7 +66,7 @@ def add_patterns(block: pyo.Block, data: SlotData, patterns: Patterns) -> list[t
         block.PARTS,
         domain=pyo.NonNegativeIntegers,
         bounds=lambda _, i, m, r: (0, data.most(i) // m),
-        doc="servers of the group with so many of the job's workers",
+        doc="servers of the group that have a given number of the job's workers",
     )
     block.RINGED_WIDTHS = pyo.Set(dimen=2, initialize=[(i, w) for i in ringed for w in data.gains[i]])
     block.width_is_solo_or_spread = pyo.Constraint(
@@ -108,7 +108,7 @@ def add_patterns(block: pyo.Block, data: SlotData, patterns: Patterns) -> list[t
     block.parts_fit_the_rest = pyo.Constraint(
         block.RESTS,
         rule=rows.parts_fit_the_rest,
-        doc="servers with parts that need so many places are at most those that solo jobs leave so many",
+        doc="servers with parts that need s places are at most those where solo jobs leave s",
     )
     block.loose = pyo.Var(block.CLASSES, bounds=(0, None), doc="workers of jobs without a ring")
     block.loose_workers_have_servers = pyo.Constraint(
@@ -205,7 +205,7 @@ class _Rows:
         return linear(terms) <= len(self.patterns.groups[r][c].servers)
 
     def parts_fit_the_rest(self, b: Any, r: int, c: int, size: int) -> Any:
-        """Servers with parts that need so many places are at most those that solo jobs leave so many."""
+        """Servers with parts that need s places are at most those where solo jobs leave s places free."""
         one = self.patterns.groups[r][c]
         shares = [(1.0, b.share_servers[r, c, q]) for q in self.shares(r, c) if _total(one.shares[q]) >= size]
         rests = [(-1.0, b.solo_servers[r, c, p]) for p in self.solos(r, c) if one.places - sum(one.solos[p]) >= size]

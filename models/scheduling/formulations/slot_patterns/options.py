@@ -116,7 +116,7 @@ def _simple_paths(network: Network, u: int, v: int, before: tuple[int, ...] = ()
 
 
 def speed(instance: SchedulingInstance, job: int, width: int, servers: int, level: int) -> float:
-    """Mini-batches per slot of a job with ``width`` workers on so many servers, at a level of contention.
+    """Mini-batches per slot of a job with ``width`` workers on ``servers`` servers, at a level of contention.
 
     ``level`` is the number of split jobs, itself included, on its most crowded server; 0 for a job on one server.
     """

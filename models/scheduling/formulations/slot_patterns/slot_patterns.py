@@ -142,7 +142,7 @@ class SlotPatterns:
         terms += goal.get(instance.objective, _add_completion)(block, instance, plan)
         busy = instance.objective == "makespan"
 
-        @block.Constraint(range(len(plan.spans)), doc="an interval has so many slots")
+        @block.Constraint(range(len(plan.spans)), doc="patterns of an interval fill its slots")
         def interval_is_long_enough(b: Any, k: int) -> Any:
             row = [(1.0, b.times[k, p]) for p in range(len(plan.lists[k].gains))]
             if busy:

@@ -130,7 +130,7 @@ class TreeRings:
         return sum(self.room[job][s] for s in self.cuts[u].servers)
 
     def _fewest_cuts(self, job: int, width: int) -> float:
-        """How many outermost cuts so many workers take at least, if not all are in one of them; else 2."""
+        """The least number of outermost cuts that the workers take if not all are in one of them; else 2."""
         fullest = sorted((self._holds(job, v) for v in self.cuts[-1].inner), reverse=True)
         return max(2.0, 1.0 + sum(held < width for held in accumulate(fullest)))
 

@@ -58,7 +58,7 @@ def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) 
     if farthest > 1:
         _add_servers_between(block, instance, growth, farthest)
 
-    @block.Constraint(block.SERVERS, block.GROWING, doc="a layer is at most so many times the one before")
+    @block.Constraint(block.SERVERS, block.GROWING, doc="a layer is at most a multiple of the one before")
     def layers_grow_outwards(b: Any, s: int, h: int) -> Any:
         return sum(b.near[s, t, h] for t in others[s]) <= growth * sum(b.reached[s, t, h - 1] for t in others[s])
 
@@ -83,11 +83,11 @@ def _add_servers_between(block: pyo.Block, instance: TopologyInstance, growth: i
     def last_hop_has_a_link(b: Any, s: int, w: int, t: int, h: int) -> Any:
         return b.between[s, w, t, h] <= b.joined[w, t]
 
-    @block.Constraint(block.ARCS, block.FOLLOWED, doc="a server leads on to so many others")
+    @block.Constraint(block.ARCS, block.FOLLOWED, doc="a server leads on to a limited number of others")
     def servers_lead_on(b: Any, s: int, w: int, h: int) -> Any:
         return sum(b.between[s, w, t, h] for t in rest[s, w]) <= growth * b.reached[s, w, h - 1]
 
-    @block.Constraint(block.ARCS, block.FOLLOWED, doc="a link is the last hop of so many")
+    @block.Constraint(block.ARCS, block.FOLLOWED, doc="a link is the last hop of a limited number of pairs")
     def last_hops_are_shared(b: Any, w: int, t: int, h: int) -> Any:
         return sum(b.between[s, w, t, h] for s in rest[w, t]) <= growth ** (h - 1) * b.joined[w, t]
 
