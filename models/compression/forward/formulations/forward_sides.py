@@ -68,7 +68,7 @@ class ForwardSides:
     first, last : int
         Gradients at either end that are single; the first and the last of all are so in any case.
     every : int
-        Of the gradients between them each of this number is single, too; 0: none.
+        Of the gradients between them, the distance from one single one to the next; 0: none is single.
     every_option : bool
         Whether to have the options that another stands in for.
     """
