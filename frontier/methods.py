@@ -20,7 +20,7 @@ ENTRIES = (
         "topology",
         ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
         ("hop-enumeration", "exact", "all-to-all, also beside all-reduces of all servers, by listing links with few hops", "hop_enumeration:HopEnumeration"),
-        ("circulant", "exact", "the best circulant for traffic that looks alike everywhere: by enumeration, or the model where there are too many", _circulant),
+        ("circulant", "exact", "the best circulant for traffic that looks the same from every server: by enumeration, or the model where there are too many", _circulant),
         ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
         ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),
         ("metric-cuts", "exact", "min-congestion with metric inequalities at its root", _metric_cuts),

@@ -35,7 +35,7 @@ ENTRIES = entries(
     ("uniform", "heuristic", "the same rank, bits or density for every gradient", "levels.uniform_levels:UniformLevels"),
     ("forward-order", "exact", "options, parts and order before the next forward pass", "models:forward.formulations.forward_order:ForwardOrder"),
     ("forward-sides", "exact", "options, and what is sent before and after the last gradient", "models:forward.formulations.forward_sides:ForwardSides"),
-    ("forward-counts", "exact", "the same, with gradients that are alike counted together", "models:forward.formulations.forward_sides:ForwardSides", {"first": 1, "last": 1, "every": 0}),
+    ("forward-counts", "exact", "the same, with identical gradients counted together", "models:forward.formulations.forward_sides:ForwardSides", {"first": 1, "last": 1, "every": 0}),
     ("forward-search", "heuristic", "our search from the wire that is interrupted at will, and its bound", "forward.forward_search:ForwardSearch"),
     ("wfbp", "heuristic", "gradients as they are ready, as PyTorch sends them", "forward.schedulers:Wfbp"),
     ("p3", "heuristic", "P3: slices of one size, those needed first", "forward.schedulers:P3"),

@@ -212,7 +212,7 @@ class Configurations:
             doc="slots of the interval that look like the pattern",
         )
 
-        @block.Constraint(range(len(plan.spans)), doc="an interval has so many slots")
+        @block.Constraint(range(len(plan.spans)), doc="patterns of an interval fill its slots")
         def interval_is_long_enough(b: Any, k: int) -> Any:
             if not patterns[k]:
                 return pyo.Constraint.Skip

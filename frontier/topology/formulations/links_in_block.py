@@ -21,7 +21,7 @@ _OUTSIDE, _FAR = -1, -2
 
 @dataclass(frozen=True)
 class LinksInBlock:
-    r"""Links in one of N blocks of servers that look alike, its rings and traffic, where no link has more than a load.
+    r"""Links in one of N symmetric blocks of servers, its rings and traffic, where no link has more than a load.
 
     Let z be that load, C the directions of links, and :math:`H_1` the bytes of all rings and all traffic, each hop or
     pair over one link. In the block, let :math:`m_{uv}` be the links from u to v, :math:`x_u, y_u` those that leave it

@@ -36,8 +36,8 @@ class Tarnawski2020Latency:
     :math:`s_{d+1} \ge f_d` for slots of one accelerator, and convex slots by :math:`z_{vd} \ge x_{vd}`,
     :math:`z_{vd} \le z_{ud}`, :math:`z_{vd} \le x_{vd} - x_{ud} + 1`. The published H lacks transfers and accelerators,
     which can cut off partitions that are slower than all nodes on processors: an output is sent once, and fetched by
-    every accelerator that needs it. What takes more than 1e8 units, and four times a simple partition, counts as so
-    many.
+    every accelerator that needs it. What takes more than 1e8 units, and four times a simple partition, counts as
+    if it took just that.
 
     Ports
     -----

@@ -29,8 +29,8 @@ class Tarnawski2020MaxLoad:
     the load of an accelerator is :math:`\sum_v p_v x_{vd} + \sum_u c_u (i_{ud} + o_{ud})`. Nodes of one colour have
     equal rows of x. A device is convex, which is less than the order that a contiguous instance asks for, with
     :math:`z_{vd} \ge x_{vd}`, :math:`z_{vd} \le z_{ud}` and :math:`z_{vd} \le x_{vd} - x_{ud} + 1` for forward edges;
-    so such instances are refused here. What takes more than 1e8 units, and four times a simple partition, counts as so
-    many.
+    so such instances are refused here. What takes more than 1e8 units, and four times a simple partition, counts as
+    if it took just that.
 
     Ports
     -----
