@@ -61,6 +61,10 @@ class Accelerator:
     def __str__(self) -> str:
         return self.name
 
+    def has(self, precision: Precision) -> bool:
+        """Whether it calculates in that precision; one whose rates were measured does in what they were."""
+        return self.rates is None or precision.name == "fp32" or precision.name in dict(self.rates)
+
     def at(self, precision: Precision) -> "Accelerator":
         """The same accelerator, with the rates of a precision in place of those of fp32.
 
@@ -72,7 +76,7 @@ class Accelerator:
         if self.rates is None or precision.name == "fp32":
             return self
         rates = dict(self.rates)
-        if precision.name not in rates:
+        if not self.has(precision):
             known = ", ".join(("fp32", *rates))
             raise OptionError(f"precision is '{precision}', which {self.name} does not have; use one of: {known}")
         rate, card = rates[precision.name], self.name.partition(" at ")[0]

@@ -84,7 +84,7 @@ def transformer_network(path: str | Path, *, sequence: int | None = None) -> job
         workload,
         partial(transformer_graph, sizes),
         partial(transformer_step, sizes),
-        config.precision,
+        config.precision or FP32,
     )
 
 
@@ -99,8 +99,10 @@ def read_transformer(path: str | Path, sequence: int | None = None) -> Transform
     return _config(path).sizes(sequence)
 
 
-def read_sizes(path: str | Path | Mapping[str, Any], sequence: int | None = None) -> tuple[Transformer, Precision, str]:
-    """The same with the precision, and what was read and assumed."""
+def read_sizes(
+    path: str | Path | Mapping[str, Any], sequence: int | None = None
+) -> tuple[Transformer, Precision | None, str]:
+    """The same with the precision, if it is said, and what was read and assumed."""
     config = _config(path)
     sizes = config.sizes(sequence)
     return sizes, config.precision, config.told(sizes)
@@ -117,7 +119,9 @@ def _config(path: str | Path | Mapping[str, Any]) -> "_Config":
         raise InstanceError(f"{path}: not valid JSON: {problem}") from None
     if not isinstance(data, Mapping):
         raise InstanceError(f"{path}: it is no configuration of a transformer; expected an object with 'model_type'")
-    return _Config(path, data)
+    inner = data.get("config")
+    # A catalogue of models keeps the file of each as it is, beside where it is from.
+    return _Config(path, inner if isinstance(inner, Mapping) and "model_type" not in data else data)
 
 
 _READ = ", ".join((*FAMILIES, *PAIRS))
@@ -320,10 +324,12 @@ class _Config(Fields):
         return ending
 
     @property
-    def precision(self) -> Precision:
-        """What weights are said to be in; single precision if nothing is said."""
-        kind = str(self.data.get("torch_dtype") or self.data.get("dtype") or "float32").removeprefix("torch.")
-        return FP32 if kind == "float32" else BF16
+    def precision(self) -> Precision | None:
+        """What weights are said to be in; None if nothing is said."""
+        kind = self.data.get("torch_dtype") or self.data.get("dtype")
+        if kind is None:
+            return None
+        return FP32 if str(kind).removeprefix("torch.") == "float32" else BF16
 
     @property
     def trains_positions(self) -> bool:

@@ -18,7 +18,7 @@ from ddlopt.instances.workloads.networks.transformer_costs import (
     layer_time_s,
 )
 from ddlopt.instances.workloads.networks.transformers import Transformer
-from ddlopt.instances.workloads.precision import Precision, precision_of
+from ddlopt.instances.workloads.precision import BF16, FP32, Precision, precision_of
 from ddlopt.instances.workloads.step_instances import Menu, blocks_of, menu_of, optimizer_s
 from ddlopt.instances.workloads.step_rates import INNER, INNER_LATENCY_S, OUTER, OUTER_LATENCY_S, rates_of
 from ddlopt.instances.workloads.training import GIGABIT_PER_S
@@ -85,7 +85,7 @@ def read_transformer_pipeline(
     micro_batch : int, optional
         Samples of a micro-batch; by default the best of 1 to 16, and 1 for ``throughput``.
     precision : {"fp32", "bf16", "fp8"}, optional
-        By default what the configuration says.
+        By default what the configuration says; where it says nothing, bf16 if the accelerator has it.
     servers, gpus_per_server : int
     accelerator : str or Accelerator
         A name of :data:`~ddlopt.instances.workloads.accelerators.ACCELERATORS`, such as ``h100``, or another.
@@ -130,8 +130,9 @@ def read_transformer_pipeline(
     if micro_batch is not None and global_batch % micro_batch:
         raise OptionError(f"micro_batch is {micro_batch}, which does not divide global_batch {global_batch}")
     sizes, own, told = read_sizes(path, sequence)
-    numbers = own if precision is None else precision_of(precision)
     known = accelerator_of(accelerator)
+    numbers = own or (BF16 if known.has(BF16) else FP32) if precision is None else precision_of(precision)
+    told += f"; {numbers} is assumed" if precision is None and own is None else ""
     memory = known.memory_gigabytes if memory_gigabytes is None else memory_gigabytes
     link = known.link_gigabytes_per_s if intra_gigabytes_per_s is None else intra_gigabytes_per_s
     for option, figure in (("memory_gigabytes", memory), ("intra_gigabytes_per_s", link)):

@@ -1,6 +1,7 @@
 """Training steps of transformers: parameters of all parts, activations as published, times and messages by hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from refusals import one_line
@@ -9,6 +10,7 @@ import ddlopt
 from ddlopt.instances import generate
 from ddlopt.instances.readers import convert
 from ddlopt.instances.readers.models.transformer_config import read_sizes
+from ddlopt.instances.workloads.accelerators import ACCELERATORS
 from ddlopt.instances.workloads.networks.rates import Rates, Work
 from ddlopt.instances.workloads.networks.step_costs import BlockCosts, Setting
 from ddlopt.instances.workloads.networks.transformer_costs import activation_bytes
@@ -49,6 +51,22 @@ def read(tmp_path, config=SMALL, **options):
 
 def way(block, **degrees):
     return next(each for each in block.ways if all(getattr(each, name) == value for name, value in degrees.items()))
+
+
+def test_precision_is_bf16_where_nothing_is_said_and_there_is_such(tmp_path):
+    silent = {name: value for name, value in SMALL.items() if name != "torch_dtype"}
+    assumed, said = read(tmp_path, silent), read(tmp_path)
+    assert "bf16 is assumed" in assumed.source
+    assert "assumed" not in said.source
+    assert assumed.blocks == said.blocks
+    single = read(tmp_path, silent, precision="fp32")
+    assert single.blocks == read(tmp_path, SMALL | {"torch_dtype": "float32"}).blocks != said.blocks
+    old = replace(ACCELERATORS["h100"], rates=(("fp8", 1e15),))
+    assert read(tmp_path, silent, accelerator=old).blocks == read(tmp_path, precision="fp32", accelerator=old).blocks
+
+
+def test_a_configuration_may_stand_beside_its_source(tmp_path):
+    assert read(tmp_path, {"config": SMALL, "source": "somewhere"}) == read(tmp_path)
 
 
 @pytest.mark.parametrize("family", CONFIGS)
