@@ -9,7 +9,8 @@ from ddlopt.solvers.contracts import Entry, Method
 Maker = Callable[[str], Method]
 """Gives a method, with the solver of that name behind it where it is an exact one."""
 
-_MODELS = "models:"
+_STOREYS = ("models", "frontier")
+"""What a line may begin with where it is a formulation's."""
 
 
 def entries(path: str, *lines: tuple[Any, ...], storey: str = "solvers") -> tuple[Entry, ...]:
@@ -21,8 +22,9 @@ def entries(path: str, *lines: tuple[Any, ...], storey: str = "solvers") -> tupl
         Of the problem: ``aggregation/tree``; of a family where its methods answer several problems.
     *lines : tuple
         Name; kind (``exact``, ``heuristic`` or ``reference``); what it does; and where it is: a function that takes the
-        name of a solver, or ``module:Class`` below ``ddlopt.solvers.<path>``, or ``models:module:Class`` for a
-        formulation below ``ddlopt.models.<path>``, which a solver is put behind. Then options of the class, if any.
+        name of a solver, or ``module:Class`` below ``ddlopt.<storey>.<path>``, or ``models:module:Class`` (and likewise
+        ``frontier:``) for a formulation below ``ddlopt.models.<path>``, which a solver is put behind. Then options of
+        the class, if any.
     storey : {"solvers", "frontier"}
         Where the classes are that are not formulations.
     """
@@ -39,14 +41,14 @@ def entries(path: str, *lines: tuple[Any, ...], storey: str = "solvers") -> tupl
     )
 
 
-def formulation(path: str, name: str, home: str, **options: Any) -> Maker:
-    """An exact method: the formulation ``module:Class`` below ``ddlopt.models.<path>``, and a solver."""
+def formulation(path: str, name: str, home: str, storey: str = "models", **options: Any) -> Maker:
+    """An exact method: the formulation ``module:Class`` below ``ddlopt.<storey>.<path>``, and a solver."""
 
     def make(solver: str) -> Method:
         from ddlopt.solvers.backends import backend
         from ddlopt.solvers.exact import Exact
 
-        return Exact(name, path.partition("/")[0], _class("models", path, home)(**options), backend(solver))
+        return Exact(name, path.partition("/")[0], _class(storey, path, home)(**options), backend(solver))
 
     return make
 
@@ -65,8 +67,9 @@ def _maker(storey: str, path: str, name: str, home: str | Maker, options: Mappin
     if not isinstance(home, str):
         return home
     given = options or {}
-    if home.startswith(_MODELS):
-        return formulation(path, name, home.removeprefix(_MODELS), **given)
+    first, _, rest = home.partition(":")
+    if first in _STOREYS:
+        return formulation(path, name, rest, first, **given)
     return heuristic(path, home, storey, **given)
 
 

@@ -1,10 +1,12 @@
 """Special methods for schedules, and when ``exact`` asks them."""
 
+from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.bounds import work_of_plans
-from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
+from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.makers import heuristic
+from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.scheduling.methods import FAMILY, OPENINGS, ROOM, model_for, opening, share, suits
 from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
@@ -26,6 +28,11 @@ _OWN = {
     "type-windows": heuristic(ROOM, "type_windows:TypeWindows", "frontier"),
     "slot-counts": heuristic(ROOM, "slot_counts.slot_counts:SlotCounts", "frontier"),
 }
+_LISTED = (
+    formulation(ROOM, "slot-patterns", "formulations.slot_patterns.slot_patterns:SlotPatterns", "frontier"),
+    formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece", "frontier"),
+)
+"""Models of whole patterns of slots and whole plans: where places matter, the strongest as long as these are few."""
 _ORDER = (
     *("fair-deadlines", "gang-search", "configurations", "job-plans", "lp-guided", "kept-runs", "type-windows"),
     *("gavel:goal=makespan", "srtf", "slot-counts", "fair-shares", "gadget"),
@@ -34,13 +41,27 @@ _ORDER = (
 
 
 def link(instance: SchedulingInstance, solver: str) -> Method | None:
-    """One of the heuristics here, then from its schedule the model that fits; None where another opening is better."""
+    """A heuristic, then from its schedule the model that fits; None where neither is one of those here."""
     name = opening(instance, {name: _OWN.get(name) or OPENINGS[name] for name in _ORDER}, _suits)
-    if name not in _OWN:
+    if name not in _OWN and _listed(instance, solver) is None:
         return None
+    first = (_OWN.get(name) or OPENINGS[name])("")
     return WarmStarted(
-        "exact", FAMILY, _OWN[name](""), lambda asked: model_for(asked, solver), lambda asked: _share(name, asked)
+        "exact", FAMILY, first, lambda asked: _model_for(asked, solver), lambda asked: _share(name, asked)
     )
+
+
+def _model_for(instance: SchedulingInstance, solver: str) -> Method:
+    """The exact model that leaves the least out."""
+    return _listed(instance, solver) or model_for(instance, solver)
+
+
+def _listed(instance: SchedulingInstance, solver: str) -> Method | None:
+    """The model of whole patterns or plans that covers an instance where places matter; not for a slot by itself."""
+    if (pool(instance).exact and instance.network is None) or SlotEmbedding().refuses(instance) is None:
+        return None
+    methods = (make(solver) for make in _LISTED)
+    return next((method for method in methods if method.refuses(instance) is None), None)
 
 
 def _suits(name: str, instance: SchedulingInstance) -> bool:

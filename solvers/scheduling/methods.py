@@ -23,8 +23,6 @@ _LARGEST_AFTER_PLANS = 50_000
 _time_indexed = formulation(ROOM, "time-indexed", "formulations.time_indexed.time_indexed:TimeIndexed")
 _slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embedding.slot_embedding:SlotEmbedding")
 _rigid_gangs = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs")
-_slot_patterns = formulation(ROOM, "slot-patterns", "formulations.slot_patterns.slot_patterns:SlotPatterns")
-_one_piece = formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece")
 _list_scheduling = heuristic(ROOM, "gangs.list_scheduling:ListScheduling")
 _gadget = heuristic(ROOM, "gadget:Gadget")
 _fair_shares = heuristic(ROOM, "fair_shares:FairSharing")
@@ -87,11 +85,7 @@ def are_gangs(instance: SchedulingInstance) -> bool:
 
 def model_for(instance: SchedulingInstance, solver: str) -> Method:
     """The exact model that leaves the least out."""
-    models: tuple[Callable[[str], Method], ...] = (_rigid_gangs, _slot_embedding, _time_indexed)
-    if not pool(instance).exact or instance.network is not None:
-        # Where places matter, whole patterns and plans are the strongest as long as they can be listed.
-        models = (_slot_embedding, _slot_patterns, _one_piece, _rigid_gangs, _time_indexed)
-    for make in models:
+    for make in (_rigid_gangs, _slot_embedding, _time_indexed):
         method = make(solver)
         if method.refuses(instance) is None:
             return method
@@ -103,8 +97,6 @@ ENTRIES = (
     *entries(
     ROOM,
     ("time-indexed", "exact", "widths in every slot, with places on servers where they matter", "models:formulations.time_indexed.time_indexed:TimeIndexed"),
-    ("slot-patterns", "exact", "few jobs and servers: all patterns of speeds, contention and any network included", "models:formulations.slot_patterns.slot_patterns:SlotPatterns"),
-    ("one-piece", "exact", "few jobs in one piece: all their plans, contention and any network included", "models:formulations.one_piece.one_piece:OnePiece"),
     ("slot-embedding", "exact", "one slot: widths, places and rings in any network", "models:formulations.slot_embedding.slot_embedding:SlotEmbedding"),
     ("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", "models:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
     ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "bandwidth_shares:BandwidthSharing"),
@@ -129,8 +121,10 @@ def default_method(instance: SchedulingInstance) -> str:
     choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
     places = 1 if pool(instance).exact else instance.server_count
     method = best(instance, "highs")
-    first = method.opening.name if isinstance(method, WarmStarted) else "exact"
+    first, model = (
+        (method.opening.name, method.model(instance)) if isinstance(method, WarmStarted) else ("exact", method)
+    )
     largest = min(_LARGEST, _LARGEST_AFTER_PLANS) if first == "job-plans" else _LARGEST
-    if choices * places <= largest and model_for(instance, "highs").refuses(instance) is None:
+    if choices * places <= largest and model.refuses(instance) is None:
         return "exact"
     return first

@@ -18,6 +18,8 @@ from volume import for_each, seeds
 import ddlopt
 import ddlopt.models
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
+from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
+from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.frontier.topology.collapse import Collapse
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath, error_unit
@@ -26,8 +28,6 @@ from ddlopt.models.compression.forward.formulations.forward_order import Forward
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
-from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.formulations.one_piece.plans import Plan, is_contended, is_finishing, plans, renumbered
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import speed
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear, significant
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
-from ddlopt.models.scheduling.formulations.one_piece.plans import Plan, is_contended, is_finishing, plans, renumbered
-from ddlopt.models.scheduling.formulations.slot_patterns.options import speed
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
@@ -65,7 +65,7 @@ class OnePiece:
     Ports
     -----
     ``plan[h]``
-        1 if plan h of :func:`~ddlopt.models.scheduling.formulations.one_piece.plans.plans` is taken.
+        1 if plan h of :func:`~ddlopt.frontier.scheduling.formulations.one_piece.plans.plans` is taken.
     ``level[i, w, n, k, t]`` : contention
         1 if job i has w workers on n > 1 servers at contention level k in slot t.
     ``crowd[s, m, t]`` : contention

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.scheduling.formulations.slot_patterns.options import Option, TooManyError, options, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options, speed
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
 

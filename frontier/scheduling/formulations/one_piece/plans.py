@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.models.scheduling.formulations.slot_patterns.options import Option, TooManyError, options, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options, speed
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Run
 from ddlopt.models.scheduling.utility import DONE

@@ -6,13 +6,13 @@ import pytest
 from scheduling_brute_force import brute_force, job_rates, random_instance
 from volume import for_each, some
 
+from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
+from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import listing, undominated
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import least_rings, options, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import Network, evaluate
-from ddlopt.models.scheduling.formulations.one_piece.one_piece import OnePiece
-from ddlopt.models.scheduling.formulations.slot_patterns.listing import listing, undominated
-from ddlopt.models.scheduling.formulations.slot_patterns.options import least_rings, options, speed
-from ddlopt.models.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status

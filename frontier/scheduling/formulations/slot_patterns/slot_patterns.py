@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import Floats, Listing, listing
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import TooManyError, speed
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.slot_patterns.listing import Floats, Listing, listing
-from ddlopt.models.scheduling.formulations.slot_patterns.options import TooManyError, speed
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, pieces_of
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.intervals import Interval, intervals
@@ -39,10 +39,10 @@ class SlotPatterns:
     A *pattern* of a slot says where the workers of each job are, and over which arcs its ring passes. From it follow
     the mini-batches :math:`\varphi_{ip}` that job i does, the contention with all others included, and the price
     :math:`e_p` of the energy; nothing else of a slot matters to others. Listed are the patterns that none is better
-    than in all of these (:mod:`~ddlopt.models.scheduling.formulations.slot_patterns.listing`): of rings, only the least
-    ones, and of places only what remains when equal servers are exchanged. That no job does more than it wants is not
-    counted. Slots between two events (arrivals, deadlines) are interchangeable; :math:`y_{kp} \in \mathbb{Z}_{\ge 0}`
-    of the :math:`n_k` slots of interval k look like p:
+    than in all of these (:mod:`~ddlopt.frontier.scheduling.formulations.slot_patterns.listing`): of rings, only the
+    least ones, and of places only what remains when equal servers are exchanged. That no job does more than it wants is
+    not counted. Slots between two events (arrivals, deadlines) are interchangeable;
+    :math:`y_{kp} \in \mathbb{Z}_{\ge 0}` of the :math:`n_k` slots of interval k look like p:
 
     .. math::
         \max\ & \textstyle\sum_i \bar u_i(q_i) - \sum_{kp} e_p\, y_{kp} \\
