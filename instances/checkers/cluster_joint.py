@@ -1,7 +1,8 @@
 """Checks when jobs of a cluster run and by which plans, in rational numbers: python cluster_joint.py INSTANCE SOLUTION.
 
 Each plan is checked by the file of its own problem, which lies beside this one, and may take no longer than is reserved
-for a step. Then starts and servers are checked with the reserved times, by ``cluster_jobs.py``.
+for a step. Then starts and servers are checked with the reserved times, by ``cluster_jobs.py``; and of a fabric hosts
+of racks and rates on uplinks at every moment.
 """
 
 import functools
@@ -28,12 +29,18 @@ def check(instance, solution):
     for plan in plans:
         if plan["workload"] < 0 or plan["servers"] < 1 or not plan["step_s"] > 0 or plan.get("least_s", 0) < 0:
             raise ValueError("a plan is of a workload, for at least one server, and takes time")
-    broken = form(instance, runs, [(plan["workload"], plan["servers"]) for plan in plans])
+    steps = {(plan["workload"], plan["servers"]): plan["step_s"] for plan in plans}
+    broken = form(instance, runs, [(plan["workload"], plan["servers"]) for plan in plans], steps)
     for plan in [] if broken else plans:
         broken += check_plan(instance, plan)
     if broken:
         return None, broken
-    return beside("cluster_jobs").check(jobs_of(instance, plans), {"runs": [[run] for run in runs]})
+    jobs = jobs_of(instance, runs, plans)
+    plain = [[{"start": run["start"], "servers": run["servers"]}] for run in runs]
+    objective, broken = beside("cluster_jobs").check(jobs, {"runs": plain})
+    if instance.get("fabric") is not None:
+        broken = [*broken, *check_fabric(instance, jobs["jobs"], runs)]
+    return objective, broken
 
 
 def told(instance, workload, servers):
@@ -47,7 +54,7 @@ def choice_of(instance, workload, servers):
     return next((choice for choice in choices if choice["servers"] == servers), None)
 
 
-def form(instance, runs, planned):
+def form(instance, runs, planned, steps):
     """Every job has one plan for its servers, and there are no others."""
     jobs, workloads, broken = instance["jobs"], instance["workloads"], []
     if len(runs) != len(jobs):
@@ -64,6 +71,60 @@ def form(instance, runs, planned):
             broken.append(("a job has a plan for its servers", f"job '{job['name']}'"))
     if {job["workload"] for job in jobs} <= {workload for workload, _ in planned}:
         broken += [("a plan is used", told(instance, *key)) for key in planned if key not in asked]
+    for job, run, key in zip(jobs, runs, asked):
+        if run.get("step_s") is not None and run["step_s"] < steps.get(key, 0):
+            broken.append(("a job is no faster than its plan", f"job '{job['name']}'"))
+        broken += form_of_run(instance, job, run)
+    return broken
+
+
+def form_of_run(instance, job, run):
+    """Places are racks, each named once, with a host for each server."""
+    where, places, broken = f"job '{job['name']}'", run.get("places", []), []
+    if run["servers"] < 1 or (run.get("step_s") is not None and not run["step_s"] > 0):
+        raise ValueError(f"{where}: it has servers, and takes time")
+    if any(len(place) != 2 or min(place) < 0 for place in places):
+        raise ValueError(f"{where}: places are pairs of a rack and a number of hosts")
+    if instance.get("fabric") is None:
+        return [("places are in a fabric", where)] if places else []
+    groups = instance["fabric"]["groups"]
+    if any(rack >= len(groups) or not groups[rack].get("hosts") for rack, _ in places):
+        broken.append(("places are racks", where))
+    if any(count < 1 for _, count in places):
+        broken.append(("a job has hosts where it is", where))
+    if len({rack for rack, _ in places}) < len(places):
+        broken.append(("a rack is named once", where))
+    if sum(count for _, count in places) != run["servers"]:
+        broken.append(("a job has a host for each of its servers", where))
+    return broken
+
+
+def check_fabric(instance, jobs, runs):
+    """Hosts of racks and rates on uplinks, whenever something begins."""
+    groups, busy = instance["fabric"]["groups"], []
+    for job, own, run in zip(instance["jobs"], jobs, runs):
+        step, start = F(own["step_s"][run["servers"] - 1]), F(run["start"])
+        inside = {}
+        for rack, count in run.get("places", []):
+            place = rack
+            while place is not None:
+                inside[place] = inside.get(place, 0) + count
+                place = groups[place].get("inside")
+        sent = F(choice_of(instance, job["workload"], run["servers"]).get("crossing_bytes", 0)) / step
+        crossed = {place for place, count in inside.items() if count < run["servers"]}
+        busy.append((start, start + F(job["iterations"]) * step, inside, crossed, sent))
+    broken = []
+    for place, group in enumerate(groups):
+        for moment, *_ in busy:
+            now = [each for each in busy if each[0] <= moment < each[1]]
+            if group.get("hosts") and sum(each[2].get(place, 0) for each in now) > group["hosts"]:
+                broken.append(("hosts of a rack suffice", f"rack '{group['name']}'"))
+                break
+        for moment, *_ in busy:
+            now = [each for each in busy if each[0] <= moment < each[1]]
+            if sum(each[4] for each in now if place in each[3]) > F(group["uplink_bytes_per_s"]):
+                broken.append(("an uplink carries what is reserved", f"uplink of '{group['name']}'"))
+                break
     return broken
 
 
@@ -89,7 +150,7 @@ def check_plan(instance, plan):
     return [] if objective <= F(plan["step_s"]) else [("a plan takes no longer than is reserved", where)]
 
 
-def jobs_of(instance, plans):
+def jobs_of(instance, runs, plans):
     """The jobs with the times that are reserved for their steps."""
     reserved, tables = {(plan["workload"], plan["servers"]): plan["step_s"] for plan in plans}, []
     for place, workload in enumerate(instance["workloads"]):
@@ -98,7 +159,12 @@ def jobs_of(instance, plans):
             given = choice.get("problem") is None
             table[choice["servers"] - 1] = choice["step_s"] if given else reserved.get((place, choice["servers"]))
         tables.append(table)
-    jobs = [job | {"step_s": tables[job["workload"]]} for job in instance["jobs"]]
+    jobs = []
+    for job, run in zip(instance["jobs"], runs):
+        table = list(tables[job["workload"]])
+        if run.get("step_s") is not None:
+            table[run["servers"] - 1] = run["step_s"]
+        jobs.append(job | {"step_s": table})
     return {"servers": instance["servers"], "jobs": jobs, "objective": instance.get("objective", "makespan")}
 
 

@@ -2,7 +2,8 @@
 
 from ddlopt.models.cluster.family import ClusterAnswer, ClusterProblem
 from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance, JobsSchedule, Stretch
-from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointJob, JointPlan, Workload, WorkloadPlan
+from ddlopt.models.cluster.joint.fabric import Fabric, Group
+from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointJob, JointPlan, Run, Workload, WorkloadPlan
 from ddlopt.models.cluster.placement.instance import Gang, GangPlaces, Leaf, PlacementInstance
 from ddlopt.models.problem import Family, records
 
@@ -13,8 +14,10 @@ __all__ = [
     "ClusterAnswer",
     "ClusterJob",
     "ClusterProblem",
+    "Fabric",
     "Gang",
     "GangPlaces",
+    "Group",
     "JobsInstance",
     "JobsSchedule",
     "JointInstance",
@@ -22,6 +25,7 @@ __all__ = [
     "JointPlan",
     "Leaf",
     "PlacementInstance",
+    "Run",
     "Stretch",
     "Workload",
     "WorkloadPlan",

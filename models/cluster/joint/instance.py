@@ -4,12 +4,21 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
 
 from ddlopt.models.catalogue import family
 from ddlopt.models.cluster.family import ClusterAnswer, ClusterProblem
 from ddlopt.models.cluster.jobs.instance import Goal, JobsInstance, JobsSchedule, Stretch
-from ddlopt.models.contracts import Instance, Part, Solution
+from ddlopt.models.cluster.joint.fabric import Fabric
+from ddlopt.models.contracts import Instance, Part, Solution, without
 from ddlopt.models.errors import DdloptError, InstanceError
 from ddlopt.models.problem import path_of
 
@@ -51,6 +60,9 @@ InnerSolution = Annotated[
 ]
 
 
+Count = Annotated[int, Field(ge=0)]
+
+
 class Choice(Part):
     """A number of servers that jobs of a workload may have, and what is to be planned on them.
 
@@ -64,12 +76,20 @@ class Choice(Part):
         Of the problem, in place of its own number (``deployment/step``, ``deployment/pipeline``).
     step_s : float, optional
         Time of an iteration where nothing is to be planned; then there is no ``problem``.
+    crossing_bytes : float
+        X: what an iteration sends, in each direction, over the uplink of each group of a ``fabric`` that has some of
+        the job's servers and not all of them; whatever the plan.
     """
 
     servers: int = Field(ge=1)
     problem: int | None = Field(default=None, ge=0)
     devices: int | None = Field(default=None, ge=1)
     step_s: float | None = Field(default=None, gt=0)
+    crossing_bytes: float = Field(default=0.0, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _written(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "crossing_bytes")
 
 
 class Workload(Part):
@@ -123,6 +143,11 @@ class JointInstance(ClusterProblem):
     :math:`C_j = S_j + q_j t`, where t is the time that is reserved for a step, :math:`t(\pi) \le t`. At no time do jobs
     have more than K servers together, and each has servers of its own: plans of different jobs do not meet.
 
+    With a ``fabric`` a job also has certain hosts, :math:`n_{jr}` of rack r, which add up to w; at no time do jobs have
+    more hosts of a rack than it has. For as long as it runs, the job has a rate :math:`X_{jw} / t` reserved on the
+    uplink of every group g with :math:`0 < n_{jg} < w`, in each direction, and at no time do rates on an uplink add up
+    to more than its :math:`B_g`. A job may be slowed down: t may be longer than its plan's.
+
     Minimised are the ``makespan`` :math:`\max_j C_j`, the ``weighted_completion`` :math:`\sum_j w_j C_j`, or the
     ``weighted_tardiness`` :math:`\sum_j w_j \max(0, C_j - d_j)`.
 
@@ -135,6 +160,8 @@ class JointInstance(ClusterProblem):
     workloads : tuple of Workload
     jobs : tuple of JointJob
     objective : {"makespan", "weighted_completion", "weighted_tardiness"}
+    fabric : Fabric, optional
+        The network that jobs share, with K hosts; None: each job has links of its own, between any servers.
     """
 
     kind: ClassVar[str] = "instance of jobs with plans"
@@ -145,9 +172,18 @@ class JointInstance(ClusterProblem):
     workloads: tuple[Workload, ...] = Field(min_length=1)
     jobs: tuple[JointJob, ...] = Field(min_length=1)
     objective: Goal = "makespan"
+    fabric: Fabric | None = None
+
+    @model_serializer(mode="wrap")
+    def _written(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "fabric")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.fabric is not None and self.fabric.hosts != self.servers:
+            raise ValueError(
+                f"fabric has {self.fabric.hosts} hosts, and servers is {self.servers}; each server is a host of a rack"
+            )
         for place, each in enumerate(self.problems):
             if path_of(each) not in PLANNED:
                 raise ValueError(
@@ -215,8 +251,18 @@ class JointInstance(ClusterProblem):
             self._inner[key] = found
         return self._inner[key]
 
-    def at(self, step_s: Callable[[int, Choice], float | None], name: str = "jobs") -> JobsInstance:
+    def crossing_s(self, choice: Choice) -> float:
+        """What an iteration takes at least for what it sends over uplinks, wherever the job is, by any plan."""
+        if self.fabric is None:
+            return 0.0
+        return choice.crossing_bytes / self.fabric.widest(choice.servers)
+
+    def at(
+        self, step_s: Callable[[int, Choice], float | None], name: str = "jobs", crossing: bool = False
+    ) -> JobsInstance:
         """Jobs with a table of step times, which ``step_s(workload, choice)`` gives; None where it cannot run so.
+
+        With ``crossing`` no time is below :meth:`crossing_s`.
 
         Raises
         ------
@@ -227,11 +273,25 @@ class JointInstance(ClusterProblem):
         for place, workload in enumerate(self.workloads):
             table: list[float | None] = [None] * workload.choices[-1].servers
             for choice in workload.choices:
-                table[choice.servers - 1] = choice.step_s if choice.problem is None else step_s(place, choice)
+                step = choice.step_s if choice.problem is None else step_s(place, choice)
+                table[choice.servers - 1] = max(step, self.crossing_s(choice)) if crossing and step else step
             tables.append(table)
         jobs = [job.model_dump(exclude={"workload"}) | {"step_s": tables[job.workload]} for job in self.jobs]
         data = {"name": name, "servers": self.servers, "jobs": jobs, "objective": self.objective}
         return JobsInstance.from_data(data, self.name)
+
+    def reserved(self, answer: "JointPlan") -> JobsInstance:
+        """Jobs with the step times that are reserved for each of them."""
+        steps = answer.steps()
+        jobs = self.at(lambda workload, choice: steps.get((workload, choice.servers)))
+        if all(run.step_s is None for run in answer.runs):
+            return jobs
+        made = []
+        for job, run in zip(jobs.jobs, answer.runs, strict=True):
+            table = list(job.step_s)
+            table[run.servers - 1] = run.step_s or table[run.servers - 1]
+            made.append(job.model_dump() | {"step_s": table})
+        return jobs.changed(jobs=made)
 
 
 class WorkloadPlan(Part):
@@ -256,12 +316,34 @@ class WorkloadPlan(Part):
     answer: InnerSolution | None = None
 
 
+class Run(Stretch):
+    """When a job runs, on how many servers, and in a fabric on which.
+
+    Parameters
+    ----------
+    start : str
+        The second at which it begins, a fraction such as ``"1182/13"``.
+    servers : int
+    step_s : float, optional
+        What is reserved for a step where it is more than that of the plan; None: that of the plan.
+    places : tuple of (int, int)
+        Racks of the fabric, by their places among its groups, and how many hosts the job has there.
+    """
+
+    step_s: float | None = Field(default=None, gt=0)
+    places: tuple[tuple[Count, Count], ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _written(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without(self, data_of(self), "step_s", "places")
+
+
 class JointPlan(ClusterAnswer):
     """When each job runs, on how many servers, and the plans for these.
 
     Parameters
     ----------
-    runs : tuple of Stretch
+    runs : tuple of Run
         Of each job.
     plans : tuple of WorkloadPlan
         One for each workload and number of servers that a job runs with.
@@ -270,7 +352,7 @@ class JointPlan(ClusterAnswer):
     kind: ClassVar[str] = "schedule with plans"
 
     problem: Literal["joint"] = "joint"
-    runs: tuple[Stretch, ...]
+    runs: tuple[Run, ...]
     plans: tuple[WorkloadPlan, ...]
 
     def steps(self) -> dict[tuple[int, int], float]:
@@ -279,4 +361,5 @@ class JointPlan(ClusterAnswer):
 
     def schedule(self) -> JobsSchedule:
         """The same as a schedule of :meth:`JointInstance.at`."""
-        return JobsSchedule(instance="jobs", runs=tuple((run,) for run in self.runs))
+        runs = tuple((Stretch(start=run.start, servers=run.servers),) for run in self.runs)
+        return JobsSchedule(instance="jobs", runs=runs)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from ddlopt.models.cluster.jobs.bounds import jobs_bound
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule
-from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, WorkloadPlan
+from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, Run, WorkloadPlan
 from ddlopt.models.errors import InfeasibleError, InstanceError, NoSolutionError
 from ddlopt.models.problem import path_of
 from ddlopt.models.tolerances import ROUNDING
@@ -243,7 +243,7 @@ class Loop:
 def with_plans(plans: Plans, schedule: JobsSchedule) -> JointPlan:
     """A schedule of :meth:`Plans.high` with the plans that it runs with."""
     instance = plans.instance
-    runs = tuple(run for (run,) in schedule.runs)
+    runs = tuple(Run(start=run.start, servers=run.servers) for (run,) in schedule.runs)
     used = sorted({(job.workload, run.servers) for job, run in zip(instance.jobs, runs, strict=True)})
     made = []
     for workload, servers in used:
