@@ -36,7 +36,11 @@ def drawn(draw):
     for _ in INSTANCE.jobs:
         width = draw.choice(list(STEPS))
         places = Counter(draw.choice((1, 1, 2, 3, 3) if draw.random() < 0.97 else (0, 4)) for _ in range(width))
-        run = {"start": draw.choice(("0", "0", "20", "61/3", "40", "60")), "servers": width, "places": sorted(places.items())}
+        run = {
+            "start": draw.choice(("0", "0", "20", "61/3", "40", "60")),
+            "servers": width,
+            "places": sorted(places.items()),
+        }
         if draw.random() < 0.3:
             run["step_s"] = draw.choice((0.5, 3.0, 4.0))
         if draw.random() < 0.05:
