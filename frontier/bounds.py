@@ -18,6 +18,11 @@ BOUNDS = (
         later(f"{_SCHEDULING}.prices.completion_prices:completion_bound"),
     ),
     Bound(
+        "scheduling",
+        "work at prices by type, for makespans",
+        later(f"{_SCHEDULING}.prices.makespan_prices:typed_makespan_bound"),
+    ),
+    Bound(
         "deployment/strategies",
         "messages along edges",
         later(f"{_STRATEGIES}.bounds:strategies_bound"),

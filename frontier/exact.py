@@ -9,7 +9,7 @@ from ddlopt.solvers.chain import Link, Step
 _KERNELS = {
     "topology": (
         "ddlopt.frontier.topology.branch_and_bound.tree",
-        "ddlopt.models.topology.symmetry.canonical_kernel",
+        "ddlopt.certificates.topology.hops.canonical_kernel",
     ),
 }
 _HOMES = {

@@ -17,10 +17,10 @@ from ddlopt.certificates.scheduling.kept import KeptOffer, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest, options_of, rooms_of
 from ddlopt.certificates.scheduling.plans import Offer, TooManyError, beaten
 from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, Ints, choices, worths
+from ddlopt.certificates.scheduling.ring_rows import ring_rows
 from ddlopt.certificates.scheduling.typed import TypedCluster, TypedOffer, typed_beaten, typed_offer
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 from ddlopt.models.scheduling.utility import AllOrNothing
 
 AnyCluster = Cluster | TypedCluster
@@ -47,7 +47,7 @@ class PriceCertificate(OwnCertificate):
     more for a slot than its dearest *pattern* costs, widths of jobs that fit together, which takes the place of
     :math:`\sum_r \lambda_{tr} C_r` (:func:`~ddlopt.certificates.scheduling.patterns.dearest`); this is Lagrangian
     decomposition into jobs and slots, a bound on plans that know what fits into a slot. Of a network patterns know how
-    many rings leave servers and racks (:func:`~ddlopt.models.scheduling.rings.ring_rows.ring_rows`).
+    many rings leave servers and racks (:func:`~ddlopt.certificates.scheduling.ring_rows.ring_rows`).
 
     A ratio is a deadline for every job: if prices tell that of I jobs fewer than I can end while their ratios are below
     ``claim``, no schedule has a smaller largest ratio.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ddlopt.certificates.scheduling.relaxed import Cluster, Ints, choices
+from ddlopt.certificates.scheduling.ring_rows import RingRow
 from ddlopt.certificates.scheduling.typed import TypedCluster, options_on_types
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.rings.ring_rows import RingRow
 
 Options = list[tuple[tuple[int, ...], int]]
 """Of one job: types that its workers may be on, and how many there are."""

@@ -14,6 +14,7 @@ from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans, best_prices
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import jobs_of
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.job_plans.type_search import best_type_prices
+from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing, prices_of
@@ -21,7 +22,6 @@ from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.bounds import work_of_plans
-from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.slot.rates import Floats
 

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
+from ddlopt.frontier.scheduling.prices.offers import typed_pool
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
-from ddlopt.models.scheduling.prices.offers import typed_pool
 
 _MOST_STATES = 100_000
 """Of what may be left of all capacities: a table over them is a megabyte for each job."""

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from ddlopt.certificates.topology.hops.canonical_kernel import canonical_order
 from ddlopt.certificates.topology.hops.graph_kernel import least_ring, list_graphs
 from ddlopt.certificates.topology.hops.listing_kernel import DEPTH, DONE, FOUND, NODES, list_digraphs
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.symmetry.canonical_kernel import canonical_order
 
 Ints = npt.NDArray[np.int64]
 
 KERNELS = (
     "ddlopt.certificates.topology.hops.listing_kernel",
     "ddlopt.certificates.topology.hops.graph_kernel",
-    "ddlopt.models.topology.symmetry.canonical_kernel",
+    "ddlopt.certificates.topology.hops.canonical_kernel",
 )
 _BUDGET = 2_000_000
 """Sets tried between looks at the clock: about a second."""

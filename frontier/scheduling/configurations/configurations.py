@@ -21,10 +21,10 @@ from ddlopt.frontier.scheduling.formulations.configurations import (
 )
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
+from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
-from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.contracts import Outcome

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ddlopt.certificates.scheduling.ring_rows import ring_rows
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlan, PatternedPlans
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
@@ -11,7 +12,6 @@ from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.intervals import intervals
-from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
@@ -21,7 +21,7 @@ class KeptJobs:
     """Jobs whose options in a slot are widths, for ``PatternedPlans``.
 
     Widths fit where they do in a pool of all servers and by
-    :func:`~ddlopt.models.scheduling.rings.ring_rows.ring_rows`, as long as few states are left of capacities. Every
+    :func:`~ddlopt.certificates.scheduling.ring_rows.ring_rows`, as long as few states are left of capacities. Every
     slot is an interval of its own where jobs keep widths; where they need not, alike slots are one.
 
     Parameters

@@ -8,13 +8,13 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
+from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.prices.type_plans import TypePlanAnswer, TypePlanPricing, prices_of
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
-from ddlopt.models.scheduling.prices.fluid import fluid
 from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.frontier.scheduling.prices import offer_kernels
+from ddlopt.frontier.scheduling.prices.fluid import Fluid, fluid
 from ddlopt.frontier.scheduling.prices.job_plans import utilities_of
+from ddlopt.frontier.scheduling.prices.offers import costs_of, offers_of, typed_pool, workers_of
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.prices.fluid import Fluid, fluid
 from ddlopt.models.scheduling.prices.lagrangian import Answer
-from ddlopt.models.scheduling.prices.offers import costs_of, offers_of, typed_pool, workers_of
 from ddlopt.models.scheduling.utility import Capped
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 

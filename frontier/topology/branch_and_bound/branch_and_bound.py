@@ -68,7 +68,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
 
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.frontier.topology.branch_and_bound.tree",
-        "ddlopt.models.topology.symmetry.canonical_kernel",
+        "ddlopt.certificates.topology.hops.canonical_kernel",
     )
 
     def __post_init__(self) -> None:

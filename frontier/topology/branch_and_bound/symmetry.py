@@ -7,10 +7,10 @@ hashes: a collision can only hide that two designs are alike, as the tables them
 
 import numpy as np
 
+from ddlopt.certificates.topology.hops.canonical_kernel import canonical_order, refine
 from ddlopt.frontier.topology.branch_and_bound.bounds import Ints
 from ddlopt.frontier.topology.branch_and_bound.integer_instance import IntegerInstance
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.symmetry.canonical_kernel import canonical_order, refine
 
 
 def pair_colours(instance: TopologyInstance) -> Ints:

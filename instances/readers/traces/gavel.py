@@ -14,11 +14,11 @@ from typing import Any
 
 from ddlopt.instances.generators.scheduling.jobs import NETWORK_BYTES_PER_S, figure
 from ddlopt.instances.options import checked, one_of, positive
+from ddlopt.instances.readers.fitting import Measurement, fit_ring
 from ddlopt.instances.readers.traces.csv_rows import Row, text_of_file
 from ddlopt.instances.readers.traces.trace_jobs import Setting, TraceJob, seconds
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.models.scheduling import RingTiming, SchedulingInstance
-from ddlopt.models.scheduling.fitting import Measurement, fit_ring
 
 _LONG = (
     "job_type",

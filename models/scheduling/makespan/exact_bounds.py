@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance
-from ddlopt.models.scheduling.makespan.types import typed_makespan_slots
 from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.scheduling.utility import DONE
 
@@ -18,8 +17,7 @@ def exact_makespan_bound(instance: SchedulingInstance) -> Fraction:
     rounded. No job is faster than at its best width with all bandwidth to itself, so job j takes :math:`p_j` slots at
     least and ends after :math:`r_j + p_j`. And what jobs that arrive from slot a on take of a resource, at the width
     that takes least of it for a mini-batch, is no more than all servers together have in the slots from a to the end.
-    Where speeds depend on types of accelerators, every job is on its fastest for these, and prices by type
-    (:func:`~ddlopt.models.scheduling.makespan.types.typed_makespan_slots`) may say more.
+    Where speeds depend on types of accelerators, every job is on its fastest.
 
     Raises
     ------
@@ -28,14 +26,13 @@ def exact_makespan_bound(instance: SchedulingInstance) -> Fraction:
     """
     if instance.objective != "makespan" or instance.bandwidth == "shared":
         raise NotApplicableError("bounds on schedules are recomputed in rational numbers for makespans and ratios only")
-    typed = Fraction(typed_makespan_slots(instance) or 0) * Fraction(instance.slot_s)
     works = Works(instance)
     bound = max(job.arrival + count for job, count in zip(instance.jobs, works.slots, strict=True))
     for work, capacity in works.resources:
         for arrival in {job.arrival for job in instance.jobs}:
             since = sum((w for job, w in zip(instance.jobs, work, strict=True) if job.arrival >= arrival), Fraction(0))
             bound = max(bound, arrival + math.ceil(since / capacity))
-    return max(typed, bound * Fraction(instance.slot_s))
+    return bound * Fraction(instance.slot_s)
 
 
 class Works:

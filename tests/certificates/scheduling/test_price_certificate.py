@@ -20,6 +20,7 @@ from ddlopt.certificates.scheduling.certificate import offer
 from ddlopt.certificates.scheduling.kept import KeptOffer, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
+from ddlopt.certificates.scheduling.ring_rows import RingRow
 from ddlopt.certificates.scheduling.typed import TypedCluster, typed_beaten
 from ddlopt.frontier.scheduling import kept_runs
 from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
@@ -29,7 +30,6 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.fair_time import fair_s
-from ddlopt.models.scheduling.rings.ring_rows import RingRow
 from ddlopt.solvers import proofs
 
 SCALE = 2**30

@@ -9,13 +9,13 @@ from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt.certificates.scheduling.relaxed import Cluster, choices
+from ddlopt.frontier.scheduling.prices.offers import typed_pool
 from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing, typed_bound
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.makespan.exact_bounds import exact_makespan_bound
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices.offers import typed_pool
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.types import at_their_fastest
 
@@ -112,7 +112,22 @@ def test_bounds_know_that_fast_types_are_few():
         relaxed = bound(at_their_fastest(less))
         assert abs(relaxed - best) > 0.2 * best
         assert PROBLEM.tightest_bound(less) == pytest.approx(known, rel=1e-3)
-    assert exact_makespan_bound(less) == 30
+    assert exact_makespan_bound(less) == bound(less) == 20
+
+
+def test_prices_by_type_tell_that_slots_are_too_few():
+    # Of three jobs that do all in a slot of the one V100, only two have time for it.
+    job = Job(
+        name="a", max_workers=1, timing=RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1),
+        minibatches=10.0, speeds={"v100": 1.0, "k80": 0.1},
+    )  # fmt: skip
+    asked = SchedulingInstance(
+        name="few", slots=2, slot_s=10.0, objective="makespan",
+        servers=(ServerGroup(capacity={"gpu": 1}, type="v100"), ServerGroup(capacity={"gpu": 9}, type="k80")),
+        jobs=tuple(job.model_copy(update={"name": name}) for name in "abc"),
+    )  # fmt: skip
+    with pytest.raises(InfeasibleError, match="takes 3 slots at least"):
+        PROBLEM.tightest_bound(asked)
 
 
 def test_jobs_that_cannot_finish_even_at_their_fastest_are_told():

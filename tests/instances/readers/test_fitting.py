@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from volume import for_each
 
+from ddlopt.instances.readers.fitting import Measurement, fit_pollux, fit_ring, read_measurements
 from ddlopt.models.errors import InstanceError
-from ddlopt.models.scheduling.fitting import Measurement, fit_pollux, fit_ring, read_measurements
 
 
 def measured(overhead_s, bandwidth, latency_s, workers=(1, 2, 3, 4, 8, 16), sizes=(1e7, 1e8, 4e8), noise=0.0):

@@ -3,15 +3,38 @@
 import math
 from fractions import Fraction
 
-from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.frontier.scheduling.prices.fluid import Fluid, fluid
+from ddlopt.frontier.scheduling.prices.offers import Offers, offers_of, typed_pool
+from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.prices.fluid import Fluid, fluid
-from ddlopt.models.scheduling.prices.offers import Offers, offers_of, typed_pool
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _MOST_OFFERS = 50_000
 """Of all jobs in a slot: more take minutes."""
+
+
+def typed_makespan_bound(instance: SchedulingInstance) -> float | None:
+    """Seconds before which no schedule ends; None elsewhere, and where a job's speed is no rational number.
+
+    Raises
+    ------
+    InfeasibleError
+        If not all jobs can be finished in the slots that there are.
+    """
+    if not instance.typed or instance.objective != "makespan":
+        return None
+    try:
+        slots = typed_makespan_slots(instance)
+    except NotApplicableError:
+        return None
+    if slots is None:
+        return None
+    if slots > instance.slots:
+        raise InfeasibleError(
+            f"'{instance.name}': to finish all jobs takes {slots} slots at least, but there are {instance.slots}"
+        )
+    return slots * instance.slot_s
 
 
 def typed_makespan_slots(instance: SchedulingInstance) -> int | None:
@@ -26,7 +49,7 @@ def typed_makespan_slots(instance: SchedulingInstance) -> int | None:
         \sum_i F_i\, y_i \le \sum_{t < T} \Bigl(\sum_i q_{it} + \sum_{kr} C_{kr}\, p_{tkr}\Bigr) .
 
     Prices are the same in all slots from the last arrival on, which gives T. They are those of
-    :func:`~ddlopt.models.scheduling.prices.fluid.fluid`, and the inequality is evaluated in rational numbers, as it
+    :func:`~ddlopt.frontier.scheduling.prices.fluid.fluid`, and the inequality is evaluated in rational numbers, as it
     holds for any.
 
     Raises

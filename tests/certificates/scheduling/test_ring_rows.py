@@ -8,8 +8,8 @@ from scheduling_brute_force import _actions, random_instance
 from volume import for_each
 
 from ddlopt import load
+from ddlopt.certificates.scheduling.ring_rows import ring_rows
 from ddlopt.models.scheduling.network import Network
-from ddlopt.models.scheduling.rings.ring_rows import ring_rows
 
 SHAPES = (("star", (2, 2)), ("mesh", (2, 1, 1)), ("tree", (2, 1, 2, 1)), ("star", (3, 2)), ("tree", (1, 2, 1)))
 

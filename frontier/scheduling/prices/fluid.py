@@ -11,11 +11,11 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from ddlopt.frontier.scheduling.prices.offers import Offers, offers_of, typed_pool
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.concave.piecewise import outer_pieces
 from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.prices.offers import Offers, offers_of, typed_pool
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 
 Floats = npt.NDArray[np.float64]
