@@ -27,6 +27,8 @@ WHY = {
     "prices": "the checker goes through the plans of each job itself; the file has prices only",
     "plans": "the checker goes through the tree of plans itself; the file has an order only",
     "placements": "the checker goes through the tree of placements itself; the file has an order only",
+    "stages": "the checker goes through all sequences of stages itself; the file has the claim only",
+    "uniform plans": "the checker goes through all plans itself; the file has the claim only",
 }
 HEAD = """# What proves the best known solutions
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.certificates.deployment.step.lower import Bounds, Shape
+from ddlopt.certificates.deployment.step.ends import Ends
+from ddlopt.certificates.deployment.step.lower import UNIT, Bounds, Shape
 from ddlopt.certificates.own import OwnCertificate
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan
@@ -25,7 +26,8 @@ class StepCertificate(OwnCertificate):
     2. stages, chunks and copies, by :math:`(n - \lambda) \max_s \sigma_s + \lambda \sigma`;
     3. orders of dimensions and blocks that are made again, by the same with what these take, on the tiers that groups
        span;
-    4. levels of sharding, by the memory of state and activations.
+    4. levels of sharding, by the memory of the fullest stage, and by the same with what copies send and the optimizer
+       takes in the end (:mod:`~ddlopt.certificates.deployment.step.ends`).
 
     What is left is evaluated in rational numbers. Bounds are whole numbers that are
     rounded down; a plan whose memory is above the limit by no more than the check lets pass counts as one.
@@ -48,6 +50,7 @@ class StepCertificate(OwnCertificate):
         for degrees in _degrees(instance):
             cases += 1
             bounds = Bounds(instance, degrees, self.claim)
+            ends = Ends(bounds)
             if not bounds.known or bounds.all_are_slow():
                 continue
             for shape in bounds.shapes():
@@ -56,7 +59,7 @@ class StepCertificate(OwnCertificate):
                     return cases
                 if bounds.is_slow(shape):
                     continue
-                for plan in _plans(bounds, shape):
+                for plan in _plans(bounds, ends, shape):
                     cases += 1
                     if expired():
                         return cases
@@ -91,7 +94,7 @@ def _degrees(instance: StepInstance) -> Iterator[StepPlan]:
             yield degrees.model_copy(update={"option": name})
 
 
-def _plans(bounds: Bounds, shape: Shape) -> Iterator[StepPlan]:
+def _plans(bounds: Bounds, ends: Ends, shape: Shape) -> Iterator[StepPlan]:
     """What no bound excludes, in orders of dimensions that put unlike members into units of tiers."""
     instance, known = bounds.instance, list[Any]()
     longest = -(-instance.size // (shape.pipeline * shape.interleaving)) if bounds.recomputes else 0
@@ -102,8 +105,11 @@ def _plans(bounds: Bounds, shape: Shape) -> Iterator[StepPlan]:
             continue
         known.append(inside)
         for recomputed in range(longest + 1):
-            if bounds.is_slow_with(shape, recomputed, inside):
+            taken = bounds.takes(shape, recomputed, inside)
+            if taken >= UNIT:
                 continue
             for sharding in instance.sharding:
-                if not bounds.is_large(shape, recomputed, sharding):
+                if bounds.is_large(shape, recomputed, sharding):
+                    continue
+                if taken + ends.least(shape, recomputed, sharding, inside) < UNIT:
                     yield plan.model_copy(update={"recomputed": recomputed, "sharding": sharding})

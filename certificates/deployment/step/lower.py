@@ -1,6 +1,6 @@
 """Bounds of uniform plans in whole numbers, rounded down."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -127,17 +127,17 @@ class Bounds:
         longest = max(
             sum(map(int.__mul__, stage.plain, self.least)) + first * stage.first + last * stage.last for stage in stages
         )
-        return self._is_long(shape, longest, self.total)
+        return self._taken(shape, longest, self.total) >= UNIT
 
-    def is_slow_with(self, shape: Shape, recomputed: int, inside: list[dict[str, int]]) -> bool:
-        """The same with so many blocks of every chunk made again, and messages on the tiers that groups span."""
+    def takes(self, shape: Shape, recomputed: int, inside: list[dict[str, int]]) -> int:
+        """Parts of the claim: the same with so many blocks of every chunk made again, on the tiers that groups span."""
         plain, again, (first, last), handed = self._placed(shape, inside)
         total = longest = 0
         for stage in stages_of(self.instance, shape.pipeline, shape.interleaving, recomputed):
             time = sum(map(int.__mul__, stage.plain, plain)) + sum(map(int.__mul__, stage.again, again))
             time += first * stage.first + last * stage.last + shape.interleaving * handed
             total, longest = total + time, max(longest, time)
-        return self._is_long(shape, longest, total)
+        return self._taken(shape, longest, total)
 
     def _placed(self, shape: Shape, inside: list[dict[str, int]]) -> tuple[Row, Row, tuple[int, int], int]:
         """Times of blocks by kind, plain and made again, of the ends, and of both messages of a chunk to neighbours."""
@@ -178,14 +178,15 @@ class Bounds:
                 latency_s, below = Fraction(tier.latency_s), own[group]
         return per_byte, latency_s
 
-    def _is_long(self, shape: Shape, longest: int, total: int) -> bool:
+    def _taken(self, shape: Shape, longest: int, total: int) -> int:
+        """Steady state and ramp."""
         ramp = chunk_share(self.instance.size, shape.pipeline, shape.interleaving)
         rounds = self.samples // shape.data
         steady = (rounds * ramp.denominator - ramp.numerator) * longest
-        return steady + ramp.numerator * total >= UNIT * ramp.denominator
+        return (steady + ramp.numerator * total) // ramp.denominator
 
     def is_large(self, shape: Shape, recomputed: int, sharding: int) -> bool:
-        """Whether state and activations of a stage, without what a running block needs besides, are beyond the room."""
+        """Whether state, activations and what a running block needs besides are beyond the room in a stage."""
         size, (p, v, data) = self.instance.size, shape
         rounds, ramp = self.samples // data, chunk_share(size, p, v)
         held = self._held(sharding, data)
@@ -196,20 +197,43 @@ class Bounds:
             state = sum(map(int.__mul__, blocks, held)) + stage.first * (held[-2] + self._kept[2][0])
             # A tied head has the weights of the embedding where one stage has both.
             state += stage.last * (held[-1] * (not (self.instance.tied and stage.first)) + self._kept[2][1])
+            state += self._besides(stage, sharding)
             if kept * flying * ramp.numerator > (UNIT - state) * ramp.denominator:
                 return True
         return False
 
+    def _besides(self, stage: Stage, sharding: int) -> int:
+        """What the block that needs most has while it runs, and the weights of two where these are sharded."""
+        plain, again, gathered = self._transient
+        counts = *stage.plain, stage.first, stage.last
+        most = max(size for count, size in zip(counts, plain, strict=True) if count) if any(counts) else 0
+        most = max([most, *(size for count, size in zip(stage.again, again, strict=True) if count)])
+        if sharding < 3:
+            return most
+        both = (*map(int.__add__, stage.plain, stage.again), stage.first, stage.last)
+        sizes = (size for count, size in zip(both, gathered, strict=True) for size in [size] * min(2, count))
+        return most + sum(sorted(sizes)[-2:])
+
     @cached_property
-    def _kept(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def _transient(self) -> tuple[Row, Row, Row]:
+        """Parts of the memory: of a running block and the ends, of a block that is made again, and of all weights."""
+        every = (*self.blocks, *self.ends)
+        plain = [option.transient_bytes for _, option, _ in every]
+        again = [full.transient_bytes if full else option.transient_bytes for _, option, full in self.blocks]
+        weights = [Fraction(way.parameters) + Fraction(way.expert_parameters) for way, _, _ in every]
+        weight = Fraction(self.instance.weight_bytes)
+        return self._parts(plain), self._parts(again), self._parts(weight * each for each in weights)
+
+    def _parts(self, sizes: Iterable[float | Fraction]) -> Row:
+        """Parts of the memory."""
+        return tuple(int(Fraction(size) / self.room * UNIT) for size in sizes)
+
+    @cached_property
+    def _kept(self) -> tuple[Row, Row, Row]:
         """Parts of the memory that blocks keep of a micro-batch, with either option, and that the ends keep."""
-
-        def part(option: StepOption) -> int:
-            return int(Fraction(option.kept_bytes) / self.room * UNIT)
-
-        plain = tuple(part(option) for _, option, _ in self.blocks)
-        again = tuple(part(full) if full is not None else 0 for _, _, full in self.blocks)
-        return plain, again if self.recomputes else plain, tuple(part(option) for _, option, _ in self.ends)
+        plain = self._parts(option.kept_bytes for _, option, _ in self.blocks)
+        again = self._parts(full.kept_bytes if full else 0.0 for _, _, full in self.blocks)
+        return plain, again if self.recomputes else plain, self._parts(option.kept_bytes for _, option, _ in self.ends)
 
     def _held(self, sharding: int, data: int) -> list[int]:
         """Parts of the memory that the state of blocks and of the ends takes."""

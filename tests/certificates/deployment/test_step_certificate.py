@@ -10,11 +10,13 @@ from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.certificates.deployment.step import StepCertificate
+from ddlopt.certificates.deployment.step.ends import Ends
 from ddlopt.certificates.deployment.step.lower import UNIT, Bounds, Shape, stages_of
 from ddlopt.cli import run
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.places import members
 from ddlopt.models.errors import RefutedError, SolutionError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.deployment.step.prove import prove
 
 
@@ -63,16 +65,50 @@ def test_no_bound_is_above_a_plan(seed):
         assert not bounds.all_are_slow()
         assert shape in bounds.shapes()
         assert not bounds.is_slow(shape)
-        assert not bounds.is_slow_with(shape, plan.recomputed, inside)
+        assert took(bounds, shape, plan, inside) < UNIT
         if found.details["memory_bytes"] <= bounds.room:
             assert not bounds.is_large(shape, plan.recomputed, plan.sharding)
 
 
+def took(bounds, shape, plan, inside):
+    """Parts of the claim."""
+    ended = Ends(bounds).least(shape, plan.recomputed, plan.sharding, inside)
+    return bounds.takes(shape, plan.recomputed, inside) + ended
+
+
+@for_each("seed", seeds(12, 150))
+def test_the_last_bounds_are_what_a_plan_takes(seed):
+    """All but rounding, so that hardly a plan is left to be evaluated."""
+    instance = drawn(seed)
+    for plan in [each for number, each in enumerate(plans(instance)) if number % 23 == 0]:
+        found = evaluate_step(instance, plan, exact=True)
+        if found.objective is None or not found.objective:
+            continue
+        bounds = Bounds(instance, plan, found.objective)
+        shape, inside = Shape(plan.pipeline, plan.interleaving, plan.data), members(instance, plan)
+        assert UNIT - UNIT // 10**15 < took(bounds, shape, plan, inside) <= UNIT
+        full = found.details["memory_bytes"] / Fraction(1 + FEASIBILITY_TOL)
+        if full:
+            for more, large in ((Fraction(1, 10**12), False), (-Fraction(1, 10**12), True)):
+                odd = bounds_in(instance, plan, found.objective, full * (1 + more))
+                assert odd.is_large(shape, plan.recomputed, plan.sharding) is large
+
+
+def bounds_in(instance, plan, claim, memory_bytes):
+    """Bounds where a device has so much memory."""
+    bounds = Bounds(instance, plan, claim)
+    bounds.room = memory_bytes * Fraction(1 + FEASIBILITY_TOL)
+    return bounds
+
+
 def test_bounds_exclude_something():
     """A slip that makes a bound useless would leave all proofs right, and slow."""
-    instance = ddlopt.load("deployment/step-llama3-8b-dgx-h100")
-    best = Fraction(ddlopt.check(instance, ddlopt.solve(instance).solution, exact=True).objective)
-    assert StepCertificate(instance.name, instance.digest, best * Fraction(9999, 10000)).check(instance, never) < 500
+    for model, most in (("llama3-8b", 300), ("mixtral-8x7b", 1000)):
+        name = f"deployment/step-{model}-dgx-h100"
+        instance = ddlopt.load(name)
+        best = Fraction(ddlopt.check(instance, ddlopt.instances.best(name), exact=True).objective)
+        proof = StepCertificate(instance.name, instance.digest, best * Fraction(9999, 10000))
+        assert proof.check(instance, never) < most
 
 
 def test_stages_have_their_blocks():
