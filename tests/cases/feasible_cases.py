@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import hot_cases
 import jobs_brute_force
+import joint_cases
 import microbatch_cases
 import numpy as np
 import partition_cases
@@ -270,6 +271,12 @@ def cluster_jobs(seed, mode="rigid"):
     instance = jobs_brute_force.drawn(seed, mode, 2 if mode == "slots" else 3)
     names = ("list-jobs", "sequential", "sequential:widths=fastest", "sequential:widths=narrowest", "start-order")
     return instance, list(answers_of(instance, names, (0,)))
+
+
+def cluster_joint(seed):
+    """Plans of papers' heuristics, with widths and orders in two ways."""
+    instance = joint_cases.drawn(seed)
+    return instance, list(answers_of(instance, ("apart", "apart:widths=search,order=search"), (0,)))
 
 
 def cluster_slots(seed):

@@ -46,6 +46,7 @@ from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMe
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.cluster.jobs.formulations.server_flows import ServerFlows
 from ddlopt.models.cluster.jobs.formulations.slot_widths import SlotWidths
+from ddlopt.models.cluster.joint.formulations.plans_and_flows import PlansAndFlows
 from ddlopt.models.cluster.placement.formulations.domain_uses import DomainUses
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
@@ -125,6 +126,7 @@ CASES = {
     "DomainUses": (DomainUses, cases.placement),
     "PlanChoice": (PlanChoice, cases.step),
     "ServerFlows": (ServerFlows, cases.cluster_jobs),
+    "PlansAndFlows": (PlansAndFlows, cases.cluster_joint),
     "SlotWidths": (SlotWidths, cases.cluster_slots),
     "CirculantGenerators": (CirculantGenerators, cases.circulant),
     "CirculantWeights": (CirculantWeights, cases.circulant),
@@ -158,7 +160,14 @@ NARROWER = {
 """Formulations of a smaller class of solutions only, of which no certificate says anything."""
 LEAVE_OUT = {
     *("GraphAggregation", "SingleLayerFlow", "RateMessages", "HotParameters", "HotParameters ordered"),
-    *("JointStrategyTopology", "OnePiece", "OnePiece symmetric", "SlotPatterns", "DisjunctiveMakespan"),
+    *(
+        "JointStrategyTopology",
+        "PlansAndFlows",
+        "OnePiece",
+        "OnePiece symmetric",
+        "SlotPatterns",
+        "DisjunctiveMakespan",
+    ),
     *("CountedStarts", "CountedStarts of spans", "OrderedPasses", "OrderedPasses of spans"),
 }
 """Those that leave out some solutions which are no better than others (orders that take longer than a simple one);

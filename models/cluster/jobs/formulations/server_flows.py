@@ -36,6 +36,8 @@ class ServerFlows:
     -----
     ``width[j, w]``
         y.
+    ``length[j]`` : if built with ``open_lengths``
+        :math:`C_j - S_j`, in units of :meth:`unit_s`: for a host to say, up to what the table says of the width.
     ``start_time[j]``, ``end_time[j]``
         S and C, in units of :meth:`unit_s`.
     ``last`` : if the objective is ``makespan``
@@ -76,8 +78,8 @@ class ServerFlows:
         heaviest = max(job.weight for job in instance.jobs)
         return unit_of(heaviest, parts=1) if heaviest and instance.objective != "makespan" else 1.0
 
-    def build(self, block: pyo.Block, instance: JobsInstance) -> None:
-        """Fill ``block``."""
+    def build(self, block: pyo.Block, instance: JobsInstance, open_lengths: bool = False) -> None:
+        """Fill ``block``; with ``open_lengths`` a host model says how long each job runs."""
         unit, servers = Fraction(self.unit_s(instance)), float(instance.servers)
         jobs = range(len(instance.jobs))
         widths = [(j, w) for j in jobs for w in instance.jobs[j].widths]
@@ -91,6 +93,8 @@ class ServerFlows:
         block.before = pyo.Var(pairs, domain=pyo.Binary, doc="1 if a job ends before another one begins")
         block.handed = pyo.Var(pairs, bounds=(0, servers), doc="servers that a job gets from another one")
         block.fresh = pyo.Var(jobs, bounds=(0, servers), doc="servers that nobody had before")
+        if open_lengths:
+            block.length = pyo.Var(jobs, bounds=(0, end), doc="how long a job runs, in units")
         rows = Rows()
         rows["servers_are_there"][None] = total(block.fresh[j] for j in jobs) <= servers
         for j in jobs:
@@ -98,7 +102,11 @@ class ServerFlows:
             has = weighted((float(w), block.width[j, w]) for w in own)
             others = [i for i in jobs if i != j]
             rows["job_has_one_width"][j] = total(block.width[j, w] for w in own) == 1.0
-            length = weighted((lengths[j, w], block.width[j, w]) for w in own)
+            most = weighted((lengths[j, w], block.width[j, w]) for w in own)
+            length = most
+            if open_lengths:
+                length = term(block.length[j])
+                rows["length_is_within_the_table"][j] = length - most <= 0.0
             rows["job_ends"][j] = term(block.end_time[j]) - term(block.start_time[j]) - length == 0.0
             given = total(block.handed[i, j] for i in others) + term(block.fresh[j])
             rows["job_gets_its_servers"][j] = given - has == 0.0
@@ -114,6 +122,7 @@ class ServerFlows:
         rows.add_to(
             block,
             job_has_one_width="the same number of servers all the time",
+            length_is_within_the_table="no job takes longer than its table says of its width",
             job_ends="after all its iterations",
             job_gets_its_servers="from jobs before it, or from nobody",
             job_hands_on_what_it_has="no more servers than it had",
@@ -126,17 +135,22 @@ class ServerFlows:
         )
         block.objective = pyo.Expression(expr=objective.expression)
 
-    def start(self, block: pyo.Block, instance: JobsInstance, solution: JobsSchedule) -> None:
-        """Set widths and times; who gets whose servers is left to the solver."""
+    def start(
+        self, block: pyo.Block, instance: JobsInstance, solution: JobsSchedule, lengths: list[Fraction] | None = None
+    ) -> None:
+        """Set widths and times, with other lengths than those of the table where they are open."""
+        given = lengths or [instance.jobs[j].length_s(run.servers) for j, (run,) in enumerate(solution.runs)]
         unit = Fraction(self.unit_s(instance))
         times = []
         for j, (run,) in enumerate(solution.runs):
             start = Fraction(run.start)
-            times.append((start, start + instance.jobs[j].length_s(run.servers)))
+            times.append((start, start + given[j]))
             for w in instance.jobs[j].widths:
                 block.width[j, w].set_value(int(w == run.servers))
             block.start_time[j].set_value(float(start / unit))
             block.end_time[j].set_value(float(times[j][1] / unit))
+            if lengths is not None:
+                block.length[j].set_value(float(given[j] / unit))
         for (i, j), variable in block.before.items():
             variable.set_value(int(times[i][1] <= times[j][0]))
 

@@ -75,6 +75,16 @@ class StagePath:
         """In which times are measured: about a thousandth of what devices work at least."""
         return unit_of(pipeline_bound(instance))
 
+    def achievable_s(self, instance: PipelineInstance) -> float | None:
+        """What some plan takes at most, if there is one: of one stage, else as long as the slowest stage of all.
+
+        None if no stage fits.
+        """
+        whole = (1 << instance.size) - 1
+        times = list(_columns(instance))
+        alone = [seconds for (i, j, *_), seconds in times if (i, j) == (0, whole)]
+        return min(alone) if alone else max((seconds for _, seconds in times), default=None)
+
     def build(self, block: pyo.Block, instance: PipelineInstance) -> None:
         """Fill ``block``."""
         unit_s = self.unit_s(instance)

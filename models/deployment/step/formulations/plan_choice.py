@@ -83,6 +83,10 @@ class PlanChoice:
         """Plans that fit, in the order of their indices."""
         return [plan for plan, _ in _that_fit(instance)]
 
+    def achievable_s(self, instance: StepInstance) -> float | None:
+        """Time of the fastest plan; None if none fits."""
+        return min((float(found.objective or 0) for _, found in _that_fit(instance)), default=None)
+
     def build(self, block: pyo.Block, instance: StepInstance) -> None:
         """Fill ``block``.
 

@@ -1,0 +1,1 @@
+"""Formulations of jobs with their plans."""
