@@ -67,6 +67,7 @@ ENTRIES = (
         "deployment/partition",
         ("device-sets", "exact", "branch and price over the sets of nodes that a device has", "device_sets.method:DeviceSets"),
         ("latency-tree", "exact", "latency by branch and bound over all sets and their order", "latency_tree:LatencyTree"),
+        ("latency-sets", "exact", "latency of graphs with few ideals, by least times of parts and branch and bound over sets", "latency_sets.method:LatencySets"),
         storey="frontier",
     ),
     *entries(

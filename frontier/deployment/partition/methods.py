@@ -1,6 +1,7 @@
 """Special exact methods for the problem ``partition``, and when ``exact`` asks them."""
 
 from ddlopt.frontier.deployment.partition.device_sets.method import DeviceSets
+from ddlopt.frontier.deployment.partition.latency_sets.method import LatencySets
 from ddlopt.frontier.deployment.partition.latency_tree import LatencyTree
 from ddlopt.models.deployment.partition.instance import PartitionInstance, refusal
 from ddlopt.solvers.contracts import Method
@@ -14,14 +15,22 @@ _FEW_NODES = 16
 """Of which branch and bound proves nearly always what is best, in a second or less."""
 _LOOKS = 4_000_000
 """Partial partitions that it may look at, which takes a few seconds."""
+_MOST_SETS = 1_000_000
+"""The same of branch and bound over sets, after least times of parts."""
+_SETS = 0.7
+"""Part of the time for these."""
 
 
 def link(instance: PartitionInstance, solver: str) -> Method | None:
-    """Branch and price for loads of few nodes; for latency branch and bound, where it may end."""
+    """Branch and price for loads of few nodes; for latency branch and bound, over sets or where it may end."""
     if instance.goal == "latency":
-        if refusal(instance, "latency") is not None or (is_alone(instance) and len(instance.nodes) > _FEW_NODES):
+        if refusal(instance, "latency") is not None:
             return None
-        model = Latency(solver).model
+        model, over_sets = Latency(solver).model, LatencySets(_MOST_SETS)
+        if over_sets.refuses(instance) is None:
+            return WarmStarted("latency", FAMILY, over_sets, model, lambda _: _SETS)
+        if is_alone(instance) and len(instance.nodes) > _FEW_NODES:
+            return None
         return WarmStarted("latency", FAMILY, LatencyTree(_LOOKS), model)
     sets = DeviceSets()
     if program_of_ideals(instance) or len(instance.colours) > _PRICED_BLOCKS or sets.refuses(instance) is not None:
