@@ -61,6 +61,14 @@ def test_the_best_of_all_partitions_is_proven(first: int) -> None:
         return
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(best, rel=1e-9)
+    # Also where the search has to find it, and the opening is the worst there is.
+    slowest = max(
+        (evaluate_partition(instance, each).objective or 0.0, each.devices)
+        for each in _all(instance)
+        if evaluate_partition(instance, each).feasible
+    )[1]
+    again = LatencySets().solve(instance, Limits(), start=Partition(instance=instance.name, devices=slowest))
+    assert again.objective == pytest.approx(best, rel=1e-9)
 
 
 @for_each("first", [*(slow(first) for first in range(30_000, 31_200, 40))])
