@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 MOST_NODES = 64
 """One word of bits."""
 MOST_IDEALS = 1000
+"""A table of pairs of them is 8 megabytes."""
 _MOST_LOOKS = 1e9
 """At a set for a part, which take a few seconds."""
 _PORTION = 5_000_000

@@ -181,6 +181,14 @@ def test_between_two_sets_a_node_may_be_on_a_processor() -> None:
     assert least_of(parts, 2)[2, 0, -1] == pytest.approx(3.0)
 
 
+def test_the_last_set_need_not_have_what_is_in_time_on_a_processor() -> None:
+    nodes = [{"name": str(k), "accelerator_s": (1e-3, 8e-3)[k], "processor_s": (9e-3, 1e-3)[k]} for k in range(2)]
+    data = {"name": "line", "nodes": nodes, "edges": [(0, 1)], "accelerators": 1, "processors": 1}
+    instance = PartitionInstance.from_data({**data, "memory_bytes": 9, "goal": "latency"})
+    start = Partition(instance=instance.name, devices=(1, 1))
+    assert LatencySets().solve(instance, Limits(), start=start).objective == pytest.approx(2e-3)
+
+
 @pytest.mark.parametrize(
     ("sets", "before", "waits"),
     [
