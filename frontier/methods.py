@@ -43,6 +43,8 @@ ENTRIES = (
         ("slot-patterns", "exact", "few jobs and servers: all patterns of speeds, contention and any network included", "frontier:formulations.slot_patterns.slot_patterns:SlotPatterns"),
         ("one-piece", "exact", "few jobs in one piece: all their plans, contention and any network included", "frontier:formulations.one_piece.one_piece:OnePiece"),
         ("slot-counts", "exact", "concave utilities, any network: slots counted together, then more and more of them solved", "slot_counts.slot_counts:SlotCounts"),
+        ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "shares.bandwidth_shares:BandwidthSharing"),
+        ("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", "shares.fair_shares:FairSharing"),
         ("job-plans", "heuristic", "column generation over plans of jobs, then sweeps", "job_plans.job_plans:JobPlans"),
         ("lp-guided", "heuristic", "sweeps over slots that begin at the linear relaxation", "lp_guided:LpGuided"),
         ("kept-runs", "heuristic", "changes cost time: widths of blocks of slots, shorter and shorter", "kept_runs:KeptRuns"),

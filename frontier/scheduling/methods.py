@@ -26,6 +26,7 @@ _OWN = {
     "lp-guided": heuristic(ROOM, "lp_guided:LpGuided", "frontier"),
     "kept-runs": heuristic(ROOM, "kept_runs:KeptRuns", "frontier"),
     "type-windows": heuristic(ROOM, "type_windows:TypeWindows", "frontier"),
+    "fair-shares": heuristic(ROOM, "shares.fair_shares:FairSharing", "frontier"),
     "slot-counts": heuristic(ROOM, "slot_counts.slot_counts:SlotCounts", "frontier"),
 }
 _LISTED = (

@@ -25,7 +25,6 @@ _slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embeddi
 _rigid_gangs = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs")
 _list_scheduling = heuristic(ROOM, "gangs.list_scheduling:ListScheduling")
 _gadget = heuristic(ROOM, "gadget:Gadget")
-_fair_shares = heuristic(ROOM, "fair_shares:FairSharing")
 _gavel_makespan = heuristic(ROOM, "online.gavel:Gavel", goal="makespan")
 _srtf = heuristic(ROOM, "online.baselines:ShortestRemainingTime")
 
@@ -33,7 +32,6 @@ OPENINGS = {
     "list-scheduling": _list_scheduling,
     "gavel:goal=makespan": _gavel_makespan,
     "srtf": _srtf,
-    "fair-shares": _fair_shares,
     "gadget": _gadget,
 }
 """Heuristics that ``exact`` may start from, the best of those that cover the same instances first."""
@@ -99,8 +97,6 @@ ENTRIES = (
     ("time-indexed", "exact", "widths in every slot, with places on servers where they matter", "models:formulations.time_indexed.time_indexed:TimeIndexed"),
     ("slot-embedding", "exact", "one slot: widths, places and rings in any network", "models:formulations.slot_embedding.slot_embedding:SlotEmbedding"),
     ("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", "models:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
-    ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "bandwidth_shares:BandwidthSharing"),
-    ("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", "fair_shares:FairSharing"),
     ("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", "gadget:Gadget"),
     ("primal-dual", "heuristic", "plans each job at arrival, at prices that rise with use", "online.primal_dual:PrimalDual"),
     ("sjf-bco", "heuristic", "smallest jobs first, balancing contention and overhead", "gangs.sjf_bco:SjfBco"),

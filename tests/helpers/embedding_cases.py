@@ -16,6 +16,7 @@ import ddlopt
 import ddlopt.instances
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
+from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.instances.generators import generate
@@ -33,7 +34,6 @@ from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
     ConvexMixing,
 )
 from ddlopt.models.ports import ports_of
-from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.fixed_links import FixedLinks

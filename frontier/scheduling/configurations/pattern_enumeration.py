@@ -6,8 +6,8 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.configurations.pricing import Options
 from ddlopt.frontier.scheduling.formulations.configurations import Pattern, PatternPlan
+from ddlopt.frontier.scheduling.intervals import Interval
 from ddlopt.frontier.scheduling.prices.row_kernels import rests
-from ddlopt.models.scheduling.intervals import Interval
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
 _STEPS = 40

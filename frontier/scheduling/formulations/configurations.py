@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices, pieces_of
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.intervals import Interval, intervals
 from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, schedule_of_widths
 from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule

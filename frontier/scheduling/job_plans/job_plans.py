@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.job_windows import JobWindows
 from ddlopt.frontier.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
 from ddlopt.frontier.scheduling.job_plans.kept_search import refusal as kept_refusal
@@ -22,7 +23,6 @@ from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
-from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits

@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from ddlopt.certificates.scheduling.ring_rows import ring_rows
+from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlan, PatternedPlans
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
 from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.frontier.scheduling.prices.fluid import fluid
@@ -13,7 +14,6 @@ from ddlopt.frontier.scheduling.prices.type_plans import TypePlanAnswer, TypePla
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
-from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL

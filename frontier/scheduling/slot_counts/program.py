@@ -8,11 +8,11 @@ import numpy as np
 import pyomo.environ as pyo
 from scipy import sparse
 
+from ddlopt.frontier.scheduling.intervals import Interval
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import width_gains
-from ddlopt.models.scheduling.intervals import Interval
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.utility import Capped

@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
+from ddlopt.frontier.scheduling.shares.bandwidths import best_with_bandwidths, feasible
+from ddlopt.frontier.scheduling.shares.fair_shares import FairSharing
 from ddlopt.frontier.scheduling.slot_counts.program import Program, SlotModel, utility_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
-from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.rings.rings import Ring
@@ -23,8 +25,6 @@ from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.scheduling.bandwidths import best_with_bandwidths, feasible
-from ddlopt.solvers.scheduling.fair_shares import FairSharing
 
 _MOST_CHOICES = 20_000
 """Choices of a width in a slot beyond which the integer program does not get below its relaxation."""
@@ -64,9 +64,9 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     near this bound (:class:`~ddlopt.frontier.scheduling.job_plans.near_plans.NearPlans`) say widths; these are the
     optimum where they find slots, places and rings.
 
-    From there, or from :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` if that is better, some slots at a
-    time are solved anew beside all others: first each by itself, then as many at once as do not gain by fewer, drawn at
-    random, and in the end all, which proves the optimum.
+    From there, or from :class:`~ddlopt.frontier.scheduling.shares.fair_shares.FairSharing` if that is better, some
+    slots at a time are solved anew beside all others: first each by itself, then as many at once as do not gain by
+    fewer, drawn at random, and in the end all, which proves the optimum.
 
     Where bandwidth is shared, every ring has its own in all of this but the bound by plans; the best schedule, and that
     of ``FairSharing``, is given the best bandwidths in the end.

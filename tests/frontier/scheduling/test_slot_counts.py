@@ -6,12 +6,12 @@ from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, some
 
 from ddlopt import load
+from ddlopt.frontier.scheduling.shares.fair_shares import FairSharing
 from ddlopt.frontier.scheduling.slot_counts.slot_counts import SlotCounts
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.network import Network
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.scheduling.fair_shares import FairSharing
 
 METHOD = SlotCounts()
 ENOUGH = Limits(time_s=300)

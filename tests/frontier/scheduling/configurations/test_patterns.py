@@ -15,9 +15,9 @@ from ddlopt.frontier.scheduling.formulations.configurations import (
     patterns_of,
     widths_of,
 )
+from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, Network, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation

@@ -150,7 +150,7 @@ def test_a_host_model_can_ask_for_patience():
 
 
 def _jobs_of_intervals(instance):
-    from ddlopt.models.scheduling.intervals import intervals
+    from ddlopt.frontier.scheduling.intervals import intervals
 
     return [span.jobs for span in intervals(instance)]
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import cvxpy as cp
 import numpy as np
 
+from ddlopt.frontier.scheduling.formulations.concave import largest_less_price, sum_of_utilities
+from ddlopt.frontier.scheduling.formulations.rings_on_links import Arc, Floats, RingsOnLinks
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling.concave.concave import largest_less_price, sum_of_utilities
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.rings.rings_on_links import Arc, Floats, RingsOnLinks
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.tolerances import ROUNDING
 
@@ -48,12 +48,12 @@ class BandwidthShares:
     -----
     ``share``
         Variable: :math:`b_r` by the most that the ring could have if it were alone, in the order of
-        :attr:`~ddlopt.models.scheduling.rings.rings_on_links.RingsOnLinks.runs`.
+        :attr:`~ddlopt.frontier.scheduling.formulations.rings_on_links.RingsOnLinks.runs`.
     ``part``
         Variable: :math:`p_i`.
     ``constraints[0]``
         Link rows, divided by :math:`B_e`, in the order of
-        :attr:`~ddlopt.models.scheduling.rings.rings_on_links.RingsOnLinks.rows`.
+        :attr:`~ddlopt.frontier.scheduling.formulations.rings_on_links.RingsOnLinks.rows`.
     ``constraints[1]``
         Progress rows.
     ``smallest`` : objective ``max_min``

@@ -3,9 +3,9 @@
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.fastest import fastest_rates
-from ddlopt.models.scheduling.intervals import intervals
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.backends.highs import Highs

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
+from ddlopt.frontier.scheduling.formulations.rings_on_links import RingsOnLinks
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
-from ddlopt.models.scheduling.rings.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock

@@ -7,6 +7,10 @@ import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES
 from volume import for_each
 
+from ddlopt.frontier.scheduling.formulations import concave
+from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
+from ddlopt.frontier.scheduling.formulations.concave import largest_less_price
+from ddlopt.frontier.scheduling.formulations.rings_on_links import RingsOnLinks
 from ddlopt.models.errors import SolutionError, SolverError
 from ddlopt.models.scheduling import (
     AllOrNothing,
@@ -23,10 +27,6 @@ from ddlopt.models.scheduling import (
     ServerGroup,
     evaluate,
 )
-from ddlopt.models.scheduling.concave import concave
-from ddlopt.models.scheduling.concave.concave import largest_less_price
-from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
-from ddlopt.models.scheduling.rings.rings_on_links import RingsOnLinks
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.formulations.fair_shares import FairShares, TimeShare
+from ddlopt.frontier.scheduling.shares.bandwidths import best_with_bandwidths, feasible, with_bandwidths_of
+from ddlopt.frontier.scheduling.shares.pooled import covers, pooled_bound
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.formulations.fair_shares import FairShares, TimeShare
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
-from ddlopt.solvers.scheduling.bandwidths import best_with_bandwidths, feasible, with_bandwidths_of
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
-from ddlopt.solvers.scheduling.pooled import covers, pooled_bound
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Rates
 from ddlopt.solvers.scheduling.slot.worth import Gains, SlotGains
@@ -30,7 +30,7 @@ _IDLE = 1e-6
 
 @dataclass(frozen=True)
 class FairSharing(CertifiedMethod, uses=("start",)):
-    r""":class:`~ddlopt.models.scheduling.formulations.fair_shares.FairShares`, rounded slot by slot.
+    r""":class:`~ddlopt.frontier.scheduling.formulations.fair_shares.FairShares`, rounded slot by slot.
 
     The shares say how much progress :math:`R_{it}` each job is going to make after slot t. A slot goes to the widths
     that gain most if it does:
@@ -45,9 +45,9 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
     the best is taken. The bound is that of the prices of the convex program; where bandwidth is shared out and
     utilities are capped, it is that of alike slots counted together if that is lower
-    (:func:`~ddlopt.solvers.scheduling.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
+    (:func:`~ddlopt.frontier.scheduling.shares.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
     this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
-    (:func:`~ddlopt.solvers.scheduling.bandwidths.best_bandwidths`). All this is ours.
+    (:func:`~ddlopt.frontier.scheduling.shares.bandwidths.best_bandwidths`). All this is ours.
 
     Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
 

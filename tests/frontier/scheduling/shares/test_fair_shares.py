@@ -6,15 +6,15 @@ from scheduling_brute_force import brute_force, random_instance
 from volume import some
 
 from ddlopt import load
+from ddlopt.frontier.scheduling.formulations.fair_shares import TimeShare
+from ddlopt.frontier.scheduling.shares import fair_shares
+from ddlopt.frontier.scheduling.shares.fair_shares import FairSharing, in_store
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError, SolutionError
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, Run, Schedule, SchedulingInstance, ServerGroup, evaluate
-from ddlopt.models.scheduling.formulations.fair_shares import TimeShare
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.contracts import Limits, Method, Status
-from ddlopt.solvers.scheduling import fair_shares
-from ddlopt.solvers.scheduling.fair_shares import FairSharing, in_store
 from ddlopt.solvers.scheduling.gadget import Gadget
 
 METHOD = FairSharing()

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ddlopt.frontier.scheduling.formulations.concave import sum_of_utilities
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling.concave.concave import sum_of_utilities
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool

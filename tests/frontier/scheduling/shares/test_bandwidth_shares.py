@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scheduling_brute_force import random_instance
 
+from ddlopt.frontier.scheduling.shares.bandwidth_shares import BandwidthSharing
 from ddlopt.models.errors import NotApplicableError, SolutionError
 from ddlopt.models.scheduling import (
     Fair,
@@ -18,7 +19,6 @@ from ddlopt.models.scheduling import (
 )
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.contracts import Limits, Method, Status
-from ddlopt.solvers.scheduling.bandwidth_shares import BandwidthSharing
 
 METHOD = BandwidthSharing()
 

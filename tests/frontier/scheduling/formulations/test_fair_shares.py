@@ -6,9 +6,9 @@ from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_insta
 from scipy.optimize import linprog
 from volume import for_each, slow
 
+from ddlopt.frontier.scheduling.formulations.fair_shares import Columns, FairShares
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import AllOrNothing, Fair, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.formulations.fair_shares import Columns, FairShares
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.prices.lagrangian import lagrangian_bound
 from ddlopt.solvers.backends.convex import Convex

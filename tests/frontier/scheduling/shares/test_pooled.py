@@ -5,11 +5,11 @@ import pytest
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, some
 
+from ddlopt.frontier.scheduling.shares.fair_shares import FairSharing
+from ddlopt.frontier.scheduling.shares.pooled import covers, pooled_bound
 from ddlopt.instances import load
 from ddlopt.models.scheduling import Capped, Job, PolluxTiming, SchedulingInstance, ServerGroup
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.scheduling.fair_shares import FairSharing
-from ddlopt.solvers.scheduling.pooled import covers, pooled_bound
 
 SHAPES = {
     "plain": {},

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
+from ddlopt.frontier.scheduling.shares.bandwidths import best_bandwidths, feasible, value_of, with_bandwidths_of
+from ddlopt.frontier.scheduling.shares.fair_shares import FairSharing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Method
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
-from ddlopt.solvers.scheduling.bandwidths import best_bandwidths, feasible, value_of, with_bandwidths_of
-from ddlopt.solvers.scheduling.fair_shares import FairSharing
 from ddlopt.solvers.scheduling.gadget import Gadget
 
 SCOPE = "bandwidths of given rings"
@@ -17,11 +17,11 @@ SCOPE = "bandwidths of given rings"
 
 @dataclass(frozen=True)
 class BandwidthSharing(CertifiedMethod, uses=("seed", "start")):
-    """:class:`~ddlopt.models.scheduling.formulations.bandwidth_shares.BandwidthShares` on a schedule's rings.
+    """:class:`~ddlopt.frontier.scheduling.formulations.bandwidth_shares.BandwidthShares` on a schedule's rings.
 
-    The schedule is the start, or that of :class:`~ddlopt.solvers.scheduling.fair_shares.FairSharing` with every ring's
-    own bandwidth reserved (GADGET-style greedy where it does not cover the instance). Workers, rings and times stay;
-    the bound within the scope is one on all bandwidths for them.
+    The schedule is the start, or that of :class:`~ddlopt.frontier.scheduling.shares.fair_shares.FairSharing` with every
+    ring's own bandwidth reserved (GADGET-style greedy where it does not cover the instance). Workers, rings and times
+    stay; the bound within the scope is one on all bandwidths for them.
 
     Details: ``rings`` over several servers; ``link_prices``, rows of (from, to, first slot, slot after the last, what
     one more byte/s there is worth), the dearest first, links with room to spare left out.
