@@ -12,6 +12,7 @@ from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.certificates.deployment.pipeline import PipelineCertificate
+from ddlopt.certificates.deployment.pipeline.kernels import _cut, _is_slow, _overfull, _put, room_for
 from ddlopt.certificates.deployment.pipeline.tables import MOST_IDEALS, ideals_of, tables_of
 from ddlopt.cli import run
 from ddlopt.instances.generators.deployment import generate
@@ -84,12 +85,15 @@ def test_options_of_a_stage(seed):
     """Whole knapsacks, in which what may be mixed takes less than what may be chosen."""
     draw = random.Random(seed)
     most = draw.choice((3, 30, 1000))
-    options = [
-        [(draw.randint(0, most), draw.randint(0, most)) for _ in range(draw.randint(1, 3))]
-        for _ in range(draw.randint(1, 7))
-    ]
-    least = sum(min(size for _, size in own) for own in options)
-    memory = max(1, least + draw.randint(-1, 2 * most))
+
+    def option():
+        size = draw.randint(0, most)
+        # Where time and memory of all options add up to about the same, it matters which are chosen.
+        return (draw.randint(0, most) if seed % 3 == 0 else most - size + draw.randint(0, 1 + seed % 3), size)
+
+    options = [[option() for _ in range(draw.randint(1, 3))] for _ in range(draw.randint(1, 7))]
+    least, largest = (sum(kind(size for _, size in own) for own in options) for kind in (min, max))
+    memory = max(1, draw.randint(least - 1, largest + 1))
     found = [
         sum(time for time, _ in chosen)
         for chosen in itertools.product(*options)
@@ -100,6 +104,62 @@ def test_options_of_a_stage(seed):
             check(one_stage(options, memory), Fraction(1, 10**6))
     else:
         check_around(one_stage(options, memory), Fraction(min(found)) if found else None)
+
+
+@for_each("seed", seeds(12, 150))
+def test_stages_one_by_one(seed):
+    """Every stage is slow if the claim is just below what its best options take, and not if it is just above."""
+    instance, draw = drawn(seed, most=4, options=3), random.Random(seed)
+    ideals = ideals_of(instance)
+    pairs = [(one, other) for one, first in enumerate(ideals) for other, then in enumerate(ideals)
+             if first != then and not first & ~then]  # fmt: skip
+    for _ in range(6 * bool(instance.tensors)):
+        ahead, behind = draw.choice(pairs)
+        tensor, replicas, flying = draw.choice(instance.tensors), draw.choice(instance.replicas), draw.randint(1, 4)
+        layers = [place for place in range(instance.size) if (ideals[behind] & ~ideals[ahead]) >> place & 1]
+        least = least_time(instance, layers, tensor, replicas, flying)
+        if all(instance.layers[layer].menu(tensor) for layer in layers) and least != 0:
+            for more in (-NEAR, NEAR) if least is not None else (-NEAR,):
+                claim = Fraction(10**9) if least is None else least * (1 + more)
+                tables = tables_of(instance, claim)
+                room = room_for(tables)
+                degree, number = instance.tensors.index(tensor), instance.replicas.index(replicas)
+                size = _put(tables, room, ahead, behind)
+                assert size == len(layers)
+                base = _cut(tables, room, size, degree)
+                assert _is_slow(tables, room, size, base, degree, number, flying) is (more < 0)
+                if _overfull(tables, ahead, behind, degree, flying):
+                    assert least is None
+                if flying == 1:
+                    menus = [instance.layers[layer].menu(tensor) for layer in layers]
+                    lean = sum(min(each.kept_bytes + each.fixed_bytes for each in menu) for menu in menus)
+                    assert _overfull(tables, ahead, behind, degree, 1) == (lean > instance.memory_bytes)
+
+
+def least_time(instance, layers, tensor, replicas, flying):
+    """Over all choices of options that fit; None if none does."""
+    times = []
+    for chosen in itertools.product(*(instance.layers[layer].menu(tensor) for layer in layers)):
+        moved = 0
+        for layer, option in zip(layers, chosen, strict=True):
+            for edge in instance.edges:
+                if edge.user == layer and edge.maker not in layers:
+                    moved += edge.size_bytes + dict(option.gathered).get(edge.maker, 0)
+                if edge.maker == layer and edge.user not in layers:
+                    moved += edge.size_bytes + dict(option.scattered).get(edge.user, 0)
+        rate = Fraction(instance.bandwidth_bytes_per_s)
+        reduced = 4 * (replicas - 1) * Fraction(sum(option.weight_bytes for option in chosen)) / instance.micro_batches
+        work = sum(Fraction(option.time_s) for option in chosen)
+        if sum(option.kept_bytes * flying + option.fixed_bytes for option in chosen) <= instance.memory_bytes:
+            times.append((work + (2 * Fraction(moved) + reduced) / rate) / replicas)
+    return min(times, default=None)
+
+
+def test_more_layers_than_bits():
+    """Ideals are words of 64 bits."""
+    instance = generate("pipeline", 1, layers=70, devices=4, micro_batches=4, memory=1.2, shape="chain", alike=False)
+    result = ddlopt.solve(instance)
+    check_around(instance, Fraction(ddlopt.check(instance, result.solution, exact=True).objective))
 
 
 def test_a_stage_with_too_many_choices_counts_as_possible():
