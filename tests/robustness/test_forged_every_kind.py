@@ -36,6 +36,7 @@ BUNDLED = {
     "matchings": "gossip/ring-n8-half",
     "plans": "deployment/tiny-g2-m2-s1",
     "device sets": "deployment/partition-training-n40-k3",
+    "stages": "deployment/pipeline-random-l8-k8",
     "choices": "codesign/tiny-factors-n6-d3",
     "tree": "scheduling/tiny-pollux",
     "sets of collectives": "topology/all-reduce-path-4",
@@ -43,7 +44,7 @@ BUNDLED = {
 }
 """The file in the library of an instance."""
 MADE = {"hops": "topology/all-to-all-n6-d2", "placements": "aggregation/registers-tiny-collisions-n8-r3",
-        "uniform plans": "deployment/step-tiny-l4-k4", "stages": "deployment/pipeline-random-l8-k8",
+        "uniform plans": "deployment/step-tiny-l4-k4",
         "tree with fixing": "aggregation/hot-tiny-p9-s2", "tree with cuts": "aggregation/hot-tiny-p9-s2"}  # fmt: skip
 """What no small file of the library has, made here."""
 LANES = lane_brute_force.random_lane_case(np.random.default_rng(10), fusion=True, goal="time", budget=True)
@@ -59,7 +60,7 @@ def file_of(kind):
     if kind in BUNDLED:
         return json.loads(gzip.decompress(certificates.file_of(name).read_bytes()))
     instance = ddlopt.load(name)
-    if kind in ("hops", "placements", "uniform plans", "stages", "labels of lanes"):
+    if kind in ("hops", "placements", "uniform plans", "labels of lanes"):
         return json.loads(proofs.prove(instance, best(name), 1e-4, None, trees=False)[0].text)
     data = json.loads(proofs.prove(instance, instances.best(name), 1e-4, None, "exact")[0].text)
     if kind == "tree with cuts":
