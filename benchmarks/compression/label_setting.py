@@ -6,9 +6,9 @@ gap behind the seconds where the time was up.
 """
 
 from benchmarks.harness import Benchmark, Option, paired
+from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.instances.generators.compression import generate
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.solvers.contracts import Result, compiled
 from ddlopt.solvers.exact import Exact
 

@@ -62,8 +62,8 @@ class Best(ByInstance):
         return self._timeline(instance)
 
     def _timeline(self, instance: CompressionInstance | LevelInstance) -> Method:
+        from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
         from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-        from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 
         if isinstance(instance, CompressionInstance) and instance.lanes:
             return self._along_lanes()
@@ -73,7 +73,7 @@ class Best(ByInstance):
         return chain.exact(path_of(instance), instance, self.solver, lambda *_: self._labelled(model))
 
     def _labelled(self, model: Method) -> Method:
-        from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
+        from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 
         return self._opened(LabelSetting(most_parts=_PARTS), model)
 

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from ddlopt.certificates.compression.label_proof.labels import MOST_PRICE, Price
 from ddlopt.certificates.compression.label_proof.lanes import BITS, Arcs, Lanes, Marks, arcs_of
+from ddlopt.frontier.compression.timeline.label_setting.prices import Split
 from ddlopt.models.tolerances import ZERO_TOL
-from ddlopt.solvers.compression.timeline.label_setting.prices import Split
 
 Floats = npt.NDArray[np.float64]
 _UNIT = 2.0**BITS

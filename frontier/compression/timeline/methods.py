@@ -1,9 +1,9 @@
 """A special method for timelines and levels, and when ``exact`` asks it."""
 
+from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.frontier.compression.timeline.priced_choices.priced_choices import PricedChoices
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.timeline.instance import CompressionInstance
-from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 

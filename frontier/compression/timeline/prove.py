@@ -13,12 +13,12 @@ from ddlopt.certificates.compression.label_proof.labels import Price, TooManyErr
 from ddlopt.certificates.compression.label_proof.lanes import Lanes, Marks
 from ddlopt.certificates.compression.label_proof.parts import Parting
 from ddlopt.certificates.compression.timeline.certificate import TimelineCertificate
+from ddlopt.frontier.compression.timeline.label_setting.prices import Pricing, Split
 from ddlopt.frontier.compression.timeline.lane_prices import LanePricing, whole
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline.choices import as_timeline
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.errors import InfeasibleError, RefutedError
-from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing, Split
 
 _MOST = (20_000, 600_000)
 """Labels of a part; with more it is parted: at first, and once the parts are many.

@@ -14,5 +14,5 @@ PROBLEM = Problem(
     evaluate=evaluate_forward,
     bound=later("ddlopt.models.compression.forward.bounds:forward_bound"),
     exact_bound=later("ddlopt.models.compression.forward.bounds:exact_forward_bound"),
-    kernels=always("ddlopt.models.compression.timeline.dual.kernels"),
+    kernels=always("ddlopt.frontier.compression.timeline.dual.kernels"),
 )

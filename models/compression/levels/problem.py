@@ -14,5 +14,5 @@ PROBLEM = Problem(
     evaluate=evaluate_levels,
     bound=later("ddlopt.models.compression.levels.bounds:level_bound"),
     exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_level_bound"),
-    kernels=always("ddlopt.models.compression.timeline.dual.kernels"),
+    kernels=always("ddlopt.frontier.compression.timeline.dual.kernels"),
 )

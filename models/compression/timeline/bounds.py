@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def timeline_bound(instance: CompressionInstance) -> float:
-    r"""The larger of a closed form and of :func:`~ddlopt.models.compression.timeline.dual.bound.dual_bound`.
+    r"""The larger of a closed form and of :func:`~ddlopt.frontier.compression.timeline.dual.bound.dual_bound`.
 
     The closed form has the cheapest of everything: the time is at least the largest over :math:`i \le n` of
 
@@ -46,7 +46,7 @@ def dual_of(
 ) -> float:
     """The bound by prices of both lanes and of the error."""
     # Here, because it brings Numba.
-    from ddlopt.models.compression.timeline.dual.bound import dual_bound
+    from ddlopt.frontier.compression.timeline.dual.bound import dual_bound
 
     budget = instance.error_budget if instance.goal == "time" else instance.time_budget_s
     return dual_bound(choices, instance.goal, budget, fusion, largest).value

@@ -4,7 +4,7 @@ from ddlopt.models.compression.timeline.evaluate import evaluate_timeline
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.problem import Problem, later
 
-_DUAL = "ddlopt.models.compression.timeline.dual"
+_DUAL = "ddlopt.frontier.compression.timeline.dual"
 
 
 def kernels_of_bound(instance: CompressionInstance) -> tuple[str, ...]:

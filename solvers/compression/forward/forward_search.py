@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.forward.bounds import priority_timeline
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
@@ -16,7 +17,6 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.solvers.compression.forward.schedulers import chosen_on
 from ddlopt.solvers.compression.forward.wire_order import best_order
-from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 _MOST_NODES, _FEW_NODES = 1000, 20

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.schedule import Rule, plan, planned, sent_by, served
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.solvers.compression.trivial_plans import Nothing
 from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic

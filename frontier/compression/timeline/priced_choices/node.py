@@ -8,12 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.frontier.compression.timeline.priced_choices.kernels import Ending, Lanes, Prices, Sweep, sweep
-from ddlopt.models.compression import evaluate
-from ddlopt.models.compression.family import Goal
-from ddlopt.models.compression.timeline.choices import Choices, choices_of
-from ddlopt.models.compression.timeline.dual.fusion import fused_bound, rests
-from ddlopt.models.compression.timeline.dual.relaxation import (
+from ddlopt.frontier.compression.timeline.dual.fusion import fused_bound, rests
+from ddlopt.frontier.compression.timeline.dual.relaxation import (
     DualBound,
     affordable,
     allowed,
@@ -22,6 +18,10 @@ from ddlopt.models.compression.timeline.dual.relaxation import (
     option_prices,
     time_bound,
 )
+from ddlopt.frontier.compression.timeline.priced_choices.kernels import Ending, Lanes, Prices, Sweep, sweep
+from ddlopt.models.compression import evaluate
+from ddlopt.models.compression.family import Goal
+from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING

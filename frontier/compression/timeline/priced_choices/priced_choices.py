@@ -5,11 +5,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ddlopt.frontier.compression.timeline.dual.relaxation import allowed
 from ddlopt.frontier.compression.timeline.priced_choices.node import Found, Node, Question
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_wire
-from ddlopt.models.compression.timeline.dual.relaxation import allowed
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
@@ -41,7 +41,7 @@ class PricedChoices(Heuristic, uses=("start",)):
     their own. The half with the least bound is always the next. Few gradients are that large; after a few steps the
     prices are right, and the small ones fill what room there is.
 
-    The search is ours; the bound: :mod:`ddlopt.models.compression.timeline.dual.bound`.
+    The search is ours; the bound: :mod:`ddlopt.frontier.compression.timeline.dual.bound`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PricedChoices(Heuristic, uses=("start",)):
     name = "priced-choices"
     kernels = (
         "ddlopt.frontier.compression.timeline.priced_choices.kernels",
-        "ddlopt.models.compression.timeline.dual.fusion",
+        "ddlopt.frontier.compression.timeline.dual.fusion",
     )
 
     def refuses(self, instance: Any) -> str | None:

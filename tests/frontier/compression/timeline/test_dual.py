@@ -9,12 +9,12 @@ from scipy.optimize import linprog
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
 from volume import for_each, seeds
 
+from ddlopt.frontier.compression.timeline.dual.bound import dual_bound
+from ddlopt.frontier.compression.timeline.dual.relaxation import option_prices
 from ddlopt.models.compression import bound
 from ddlopt.models.compression.levels.bounds import level_bound
 from ddlopt.models.compression.timeline.bounds import timeline_bound
 from ddlopt.models.compression.timeline.choices import Choices, as_timeline, choices_of
-from ddlopt.models.compression.timeline.dual.bound import dual_bound
-from ddlopt.models.compression.timeline.dual.relaxation import option_prices
 from ddlopt.models.errors import InfeasibleError
 
 

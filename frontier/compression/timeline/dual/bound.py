@@ -34,26 +34,27 @@ bucket pays at least for its last gradient's launch, hence
 
 where c is without launching, and the smallest is over choices and over the places where buckets end, which they do
 wherever the label changes: a shortest path through gradients and labels
-(:mod:`ddlopt.models.compression.timeline.dual.fusion`). What buckets may hold is left out of this. Therefore there is a
-second bound, the plain one, with the launches of gradients of which no two can be in one bucket: the last, and going
+(:mod:`ddlopt.frontier.compression.timeline.dual.fusion`). What buckets may hold is left out of this. Therefore there is
+a second bound, the plain one, with the launches of gradients of which no two can be in one bucket: the last, and going
 back from it always the next that cannot share a bucket with the one before. (Of all such sets it has the most members
 among the last gradients, from any one on.)
 
 The bounds hold for any multipliers, and are less than the formula by more than rounding can have added. Which are good
-ones, an interior-point method finds (:mod:`ddlopt.models.compression.timeline.dual.kernels`); with fusion the price of
-the error, or that of time, is then set anew. Fusion, the treatment of rounding and the use of this structure are ours.
+ones, an interior-point method finds (:mod:`ddlopt.frontier.compression.timeline.dual.kernels`); with fusion the price
+of the error, or that of time, is then set anew. Fusion, the treatment of rounding and the use of this structure are
+ours.
 """
 
-from ddlopt.models.compression.family import Goal
-from ddlopt.models.compression.timeline.choices import Choices
-from ddlopt.models.compression.timeline.dual.fusion import fused_bound
-from ddlopt.models.compression.timeline.dual.relaxation import (
+from ddlopt.frontier.compression.timeline.dual.fusion import fused_bound
+from ddlopt.frontier.compression.timeline.dual.relaxation import (
     DualBound,
     allowed,
     error_bound,
     least_occupation_s,
     time_bound,
 )
+from ddlopt.models.compression.family import Goal
+from ddlopt.models.compression.timeline.choices import Choices
 from ddlopt.models.errors import InfeasibleError
 
 __all__ = ["DualBound", "dual_bound"]

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression.timeline.candidate_messages import Messages
-from ddlopt.solvers.compression.timeline.label_setting.kernels import (
+from ddlopt.frontier.compression.timeline.label_setting.kernels import (
     Arcs,
     Bounds,
     Floats,
@@ -20,6 +19,7 @@ from ddlopt.solvers.compression.timeline.label_setting.kernels import (
     front_of_two,
     price,
 )
+from ddlopt.models.compression.timeline.candidate_messages import Messages
 from ddlopt.solvers.heuristic import Clock
 
 MOST = 2**23

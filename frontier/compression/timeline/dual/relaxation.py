@@ -1,6 +1,6 @@
 """The dual bound of a timeline where options add up, each by itself: the prices of the linear relaxation.
 
-See :mod:`ddlopt.models.compression.timeline.dual.bound`, which has the mathematics and is what to call.
+See :mod:`ddlopt.frontier.compression.timeline.dual.bound`, which has the mathematics and is what to call.
 """
 
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.compression.timeline.dual.kernels import Program, maximise
 from ddlopt.models.compression.timeline.choices import Choices, paths
-from ddlopt.models.compression.timeline.dual.kernels import Program, maximise
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 

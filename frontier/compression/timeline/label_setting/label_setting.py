@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlopt.frontier.compression.timeline.label_setting.tree import WIDTHS, Search
 from ddlopt.models.compression import CompressionAnswer, CompressionProblem, evaluate
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_wire
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
-from ddlopt.solvers.compression.timeline.label_setting.tree import WIDTHS, Search
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 
@@ -63,7 +63,7 @@ class LabelSetting(Heuristic, uses=("start",)):
     widths: tuple[int, ...] = WIDTHS
     most_parts: int | None = None
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.compression.timeline.label_setting.kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.frontier.compression.timeline.label_setting.kernels",)
 
     @property
     def name(self) -> str:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ddlopt.frontier.compression.timeline.label_setting.kernels import Marks
+from ddlopt.frontier.compression.timeline.label_setting.prices import Pricing
+from ddlopt.frontier.compression.timeline.label_setting.search import Pass, Prices, bounded, run, ways_of
 from ddlopt.models.compression.timeline.candidate_messages import Messages, candidate_messages
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import Alike, alike_gradients
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.compression.timeline.label_setting.kernels import Marks
-from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing
-from ddlopt.solvers.compression.timeline.label_setting.search import Pass, Prices, bounded, run, ways_of
 from ddlopt.solvers.contracts import relative_gap
 from ddlopt.solvers.heuristic import Clock
 

@@ -1,6 +1,6 @@
 r"""Numba kernel of the timeline's dual bound: an interior-point method made for this linear program.
 
-In the notation of :mod:`ddlopt.models.compression.timeline.dual.bound` it maximises, over :math:`0 \le B_1 \le \dots
+In the notation of :mod:`ddlopt.frontier.compression.timeline.dual.bound` it maximises, over :math:`0 \le B_1 \le \dots
 \le B_n`, p and the gradients' values v,
 
 .. math:: \sum_k v_k + \sum_{k<n} (R_k - R_{k+1}) B_k + b\,p \quad\text{s.t.}\quad

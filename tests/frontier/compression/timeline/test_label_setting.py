@@ -8,6 +8,11 @@ from shared_data import shared_data
 from timeline_brute_force import brute_force, random_timeline_case
 from volume import for_each, seeds
 
+from ddlopt.frontier.compression.timeline.label_setting.kernels import front_of_three, front_of_two
+from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
+from ddlopt.frontier.compression.timeline.label_setting.prices import Pricing
+from ddlopt.frontier.compression.timeline.label_setting.search import bounded, ways_of
+from ddlopt.frontier.compression.timeline.label_setting.tree import Search
 from ddlopt.instances.generators.compression import generate
 from ddlopt.instances.readers import convert
 from ddlopt.models.compression import (
@@ -22,11 +27,6 @@ from ddlopt.models.compression import (
 )
 from ddlopt.models.compression.timeline.candidate_messages import candidate_messages
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-from ddlopt.solvers.compression.timeline.label_setting.kernels import front_of_three, front_of_two
-from ddlopt.solvers.compression.timeline.label_setting.label_setting import LabelSetting
-from ddlopt.solvers.compression.timeline.label_setting.prices import Pricing
-from ddlopt.solvers.compression.timeline.label_setting.search import bounded, ways_of
-from ddlopt.solvers.compression.timeline.label_setting.tree import Search
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.heuristic import Clock
@@ -49,7 +49,7 @@ def test_tiny_timelines_of_all_kinds(seed):
 
 @pytest.mark.parametrize("seed", seeds(6, 60))
 def test_bounds_hold_where_hardly_a_label_is_kept(seed, monkeypatch):
-    monkeypatch.setattr("ddlopt.solvers.compression.timeline.label_setting.search._LEAST_WIDTH", 1)
+    monkeypatch.setattr("ddlopt.frontier.compression.timeline.label_setting.search._LEAST_WIDTH", 1)
     rng = np.random.default_rng(1000 + seed)
     instance = random_timeline_case(rng, gradients=5, options=3, whole=False)
     best, _ = brute_force(instance)
@@ -137,7 +137,7 @@ def test_equals_the_model_of_messages(options):
 
 def test_one_gradient_decides(monkeypatch):
     """The relaxation mixes the options of a gradient that is most of the budget: no prices prove the optimum."""
-    monkeypatch.setattr("ddlopt.solvers.compression.timeline.label_setting.search._LEAST_WIDTH", 1)
+    monkeypatch.setattr("ddlopt.frontier.compression.timeline.label_setting.search._LEAST_WIDTH", 1)
     rng = np.random.default_rng(5)
     menus = []
     for _ in range(12):
@@ -245,8 +245,8 @@ def alike_case(rng, goal, count=6):
 @pytest.mark.parametrize("goal", ["time", "error"])
 @pytest.mark.parametrize("seed", seeds(4, 12))
 def test_gradients_alike(seed, goal, monkeypatch):
-    monkeypatch.setattr("ddlopt.solvers.compression.timeline.label_setting.search._LEAST_WIDTH", 1)
-    monkeypatch.setattr("ddlopt.solvers.compression.timeline.label_setting.tree._FAR", 0.1 * (seed % 2))
+    monkeypatch.setattr("ddlopt.frontier.compression.timeline.label_setting.search._LEAST_WIDTH", 1)
+    monkeypatch.setattr("ddlopt.frontier.compression.timeline.label_setting.tree._FAR", 0.1 * (seed % 2))
     instance = alike_case(np.random.default_rng(seed), goal)
     best, _ = brute_force(instance)
     for widths in ((1,), (2, 4), (100,)):

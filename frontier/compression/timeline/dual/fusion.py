@@ -1,6 +1,6 @@
 """The dual bound of a timeline where gradients may be fused: a shortest path through gradients and labels.
 
-See :mod:`ddlopt.models.compression.timeline.dual.bound`, which has the mathematics and is what to call.
+See :mod:`ddlopt.frontier.compression.timeline.dual.bound`, which has the mathematics and is what to call.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression.family import Goal
-from ddlopt.models.compression.timeline.choices import Choices, paths
-from ddlopt.models.compression.timeline.dual.relaxation import (
+from ddlopt.frontier.compression.timeline.dual.relaxation import (
     DualBound,
     affordable,
     allowed,
@@ -21,6 +19,8 @@ from ddlopt.models.compression.timeline.dual.relaxation import (
     option_prices,
     time_bound,
 )
+from ddlopt.models.compression.family import Goal
+from ddlopt.models.compression.timeline.choices import Choices, paths
 from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.frontier.compression.timeline.dual.bound import DualBound, dual_bound
+from ddlopt.frontier.compression.timeline.label_setting.kernels import Floats, Marks
+from ddlopt.frontier.compression.timeline.label_setting.search import Pass, Prices
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
-from ddlopt.models.compression.timeline.dual.bound import DualBound, dual_bound
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.units import excess_room
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.compression.timeline.label_setting.kernels import Floats, Marks
-from ddlopt.solvers.compression.timeline.label_setting.search import Pass, Prices
 
 _HAIR = 10 * ROUNDING
 """Relative room in the time budget for sums that differ in their last digits."""
