@@ -3,6 +3,7 @@
 from ddlopt.models.announced_bounds import Bound
 from ddlopt.models.problem import later
 
+_COMPRESSION = "ddlopt.frontier.compression"
 _SCHEDULING, _STRATEGIES = "ddlopt.frontier.scheduling", "ddlopt.frontier.deployment.strategies"
 
 BOUNDS = (
@@ -21,6 +22,21 @@ BOUNDS = (
         "scheduling",
         "work at prices by type, for makespans",
         later(f"{_SCHEDULING}.prices.makespan_prices:typed_makespan_bound"),
+    ),
+    Bound(
+        "compression/timeline",
+        "prices of both lanes and of the error",
+        later(f"{_COMPRESSION}.bounds:timeline_prices"),
+        later(f"{_COMPRESSION}.bounds:kernels_of_timelines"),
+    ),
+    *(
+        Bound(
+            f"compression/{room}",
+            "prices of both lanes and of the error",
+            later(f"{_COMPRESSION}.bounds:{value}"),
+            (f"{_COMPRESSION}.timeline.dual.kernels",),
+        )
+        for room, value in (("levels", "level_prices"), ("forward", "forward_prices"))
     ),
     Bound(
         "deployment/strategies",

@@ -31,6 +31,12 @@ _EXCHANGE = "topology/link-exchange"
 _TOPOLOGY = "ddlopt.frontier.topology"
 _SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOGY}.lifts.lifts"
 _STEPS = (
+    Step(
+        "compression/forward-search",
+        "options",
+        later("ddlopt.frontier.compression.timeline.methods:options"),
+        ("ddlopt.frontier.compression.timeline.label_setting.kernels",),
+    ),
     Step(_EXCHANGE, "designs", later(f"{_SYMMETRIC}:symmetric")),
     Step(
         _EXCHANGE,

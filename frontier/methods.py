@@ -80,6 +80,7 @@ ENTRIES = (
     ),
     *entries(
         "compression",
+        ("label-setting", "exact", "Pareto labels along the timeline, by dynamic programming", "timeline.label_setting.label_setting:LabelSetting"),
         ("priced-choices", "heuristic", "our search at prices of both lanes and of the error", "timeline.priced_choices.priced_choices:PricedChoices"),
         storey="frontier",
     ),

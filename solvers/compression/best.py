@@ -18,9 +18,6 @@ from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 FAMILY = "compression"
 
-_PARTS = 128
-"""Of label setting, a second or so on hundreds of gradients; where they do not suffice, the model is soon quicker."""
-
 
 @dataclass(frozen=True)
 class Best(ByInstance):
@@ -32,14 +29,10 @@ class Best(ByInstance):
     sufficient factors                        ``min-cut``        –
     the same under budgets                    ``parametric-cut`` ``milp``
     timelines with lanes                      ``lane-search``    ``lane-timeline``
-    timelines with fusion                     ``label-setting``  ``overlap-timeline``
-    other timelines, levels                   ``label-setting``  ``overlap-timeline``
-    links of the chain for these              ``priced-choices`` ``label-setting``
+    other timelines, levels                   links of the chain ``overlap-timeline``
     what the next forward pass waits for      ``forward-search`` ``forward-order``
     the same with many parts                  ``forward-search`` ``forward-sides``
     ========================================= ================== ====================
-
-    Before the model of timelines without fusion, label setting ends after a number of parts.
 
     Parameters
     ----------
@@ -62,20 +55,15 @@ class Best(ByInstance):
         return self._timeline(instance)
 
     def _timeline(self, instance: CompressionInstance | LevelInstance) -> Method:
-        from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
-        from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-
         if isinstance(instance, CompressionInstance) and instance.lanes:
             return self._along_lanes()
-        model = Exact("overlap-timeline", FAMILY, OverlapTimeline(), backend(self.solver))
-        if isinstance(instance, CompressionInstance) and instance.fusion:
-            return self._opened(LabelSetting(), model)
-        return chain.exact(path_of(instance), instance, self.solver, lambda *_: self._labelled(model))
 
-    def _labelled(self, model: Method) -> Method:
-        from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
+        def model(_: CompressionInstance | LevelInstance, solver: str) -> Method:
+            from ddlopt.solvers.compression.timeline.exact import along_timeline
 
-        return self._opened(LabelSetting(most_parts=_PARTS), model)
+            return along_timeline(solver)
+
+        return chain.exact(path_of(instance), instance, self.solver, model)
 
     def _forward(self, instance: ForwardInstance) -> Method:
         from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder

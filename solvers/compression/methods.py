@@ -24,7 +24,6 @@ ENTRIES = entries(
     ("poseidon", "heuristic", "Poseidon's rule for dense layers", "sfb.rules:Poseidon"),
     ("factor-rule", "heuristic", "each gradient by itself, in closed form", "sfb.rules:FactorRule"),
     ("overlap-timeline", "exact", "options on the timeline, without big-M", "models:timeline.formulations.overlap_timeline:OverlapTimeline"),
-    ("label-setting", "exact", "Pareto labels along the timeline, by dynamic programming", "timeline.label_setting.label_setting:LabelSetting"),
     ("lane-timeline", "exact", "options on several lanes: links, processors, wire", "models:timeline.formulations.lane_timeline:LaneTimeline"),
     ("lane-search", "heuristic", "our search on several lanes: prices, then single changes", "timeline.lane_search:LaneSearch"),
     ("espresso", "heuristic", "Espresso's greedy with its sizes, or with any option for any size", "timeline.espresso:Espresso"),

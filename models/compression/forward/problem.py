@@ -2,7 +2,7 @@
 
 from ddlopt.models.compression.forward.evaluate import evaluate_forward
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
-from ddlopt.models.problem import Problem, always, later
+from ddlopt.models.problem import Problem, later
 
 PROBLEM = Problem(
     path="compression/forward",
@@ -14,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_forward,
     bound=later("ddlopt.models.compression.forward.bounds:forward_bound"),
     exact_bound=later("ddlopt.models.compression.forward.bounds:exact_forward_bound"),
-    kernels=always("ddlopt.frontier.compression.timeline.dual.kernels"),
 )

@@ -4,20 +4,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.compression.levels.instance import ExponentialCurve, LevelInstance, PointCurve
-from ddlopt.models.compression.timeline.bounds import closed_form, dual_of
+from ddlopt.models.compression.timeline.bounds import bound_of, closed_form
 from ddlopt.models.compression.timeline.choices import Choices
 
 Floats = npt.NDArray[np.float64]
 
 
 def level_bound(instance: LevelInstance) -> float:
-    """As on the timeline, where every level is an option; the closed form has everything at its lowest level."""
-    choices = _levels(instance)
-    sharp = dual_of(choices, instance)
-    return max(sharp, instance.least_error if instance.goal == "error" else closed_form(choices, choices.occupation_s))
+    """As on the timeline: the time with everything at its lowest level, or the least errors."""
+    choices = choices_of_levels(instance)
+    return bound_of(instance, closed_form(choices, choices.occupation_s))
 
 
-def _levels(instance: LevelInstance) -> Choices:
+def choices_of_levels(instance: LevelInstance) -> Choices:
     """What ``choices_of(as_timeline(instance))`` is, without the objects in between."""
     allowed = [gradient.curve.allowed for gradient in instance.gradients]
     counts = np.array([len(levels) for levels in allowed])

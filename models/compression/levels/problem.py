@@ -2,7 +2,7 @@
 
 from ddlopt.models.compression.levels.evaluate import evaluate_levels
 from ddlopt.models.compression.levels.instance import LevelInstance, LevelPlan
-from ddlopt.models.problem import Problem, always, later
+from ddlopt.models.problem import Problem, later
 
 PROBLEM = Problem(
     path="compression/levels",
@@ -14,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_levels,
     bound=later("ddlopt.models.compression.levels.bounds:level_bound"),
     exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_level_bound"),
-    kernels=always("ddlopt.frontier.compression.timeline.dual.kernels"),
 )

@@ -1,4 +1,4 @@
-"""Lower bounds on the objective of every plan, without a solver; those of levels are the same ones."""
+"""Lower bounds on the objective of every plan, without a solver: the cheapest of everything."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,21 +6,25 @@ import numpy.typing as npt
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
-from ddlopt.models.compression.timeline.lane_bounds import longest_way_s, mixtures_of
+from ddlopt.models.compression.timeline.lane_bounds import longest_way_s
+from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Floats = npt.NDArray[np.float64]
 
+_BUDGET_SLACK = 2 * FEASIBILITY_TOL
+"""Relative excess over a budget that is allowed: more than the check of an answer allows."""
+
 
 def timeline_bound(instance: CompressionInstance) -> float:
-    r"""The larger of a closed form and of :func:`~ddlopt.frontier.compression.timeline.dual.bound.dual_bound`.
+    r"""The least time, with the cheapest of everything, or the least sum of errors.
 
-    The closed form has the cheapest of everything: the time is at least the largest over :math:`i \le n` of
+    The time is at least the largest over :math:`i \le n` of
 
     .. math:: R_i + \sum_{k < i} \min e_k + \min (e_i + c_i) + \sum_{k > i} \min c_k,
 
-    where launching is left out of c if gradients may be fused. With goal ``error``: the smallest sum of errors. With
-    lanes the best of what is so for each of them and for mixtures, see
-    :func:`~ddlopt.models.compression.timeline.lane_bounds.mixtures_of`.
+    where launching is left out of c if gradients may be fused. With lanes every gradient is taken by itself: see
+    :func:`~ddlopt.models.compression.timeline.lane_bounds.longest_way_s`.
 
     Raises
     ------
@@ -28,28 +32,25 @@ def timeline_bound(instance: CompressionInstance) -> float:
         If nothing keeps the time budget.
     """
     if instance.lanes:
-        return _of_lanes(instance)
+        return bound_of(instance, longest_way_s(instance))
     choices = choices_of(instance)
-    wire = choices.wire_s if instance.fusion else choices.occupation_s
-    sharp = dual_of(choices, instance, instance.fusion, instance.largest_bucket_bytes)
-    return max(sharp, instance.least_error if instance.goal == "error" else closed_form(choices, wire))
+    return bound_of(instance, closed_form(choices, choices.wire_s if instance.fusion else choices.occupation_s))
 
 
-def _of_lanes(instance: CompressionInstance) -> float:
-    # What may be fused matters through the launching alone, which is left out of these.
-    duals = [dual_of(choices, instance) for choices in mixtures_of(instance)]
-    return max(*duals, instance.least_error if instance.goal == "error" else longest_way_s(instance))
+def bound_of(instance: CompressionInstance | LevelInstance, least_s: float) -> float:
+    """The bound of the instance's goal, where every choice takes at least so long.
 
-
-def dual_of(
-    choices: Choices, instance: CompressionInstance | LevelInstance, fusion: bool = False, largest: float | None = None
-) -> float:
-    """The bound by prices of both lanes and of the error."""
-    # Here, because it brings Numba.
-    from ddlopt.frontier.compression.timeline.dual.bound import dual_bound
-
-    budget = instance.error_budget if instance.goal == "time" else instance.time_budget_s
-    return dual_bound(choices, instance.goal, budget, fusion, largest).value
+    Raises
+    ------
+    InfeasibleError
+        If that is more than the time budget.
+    """
+    if instance.goal == "time":
+        return least_s
+    budget = instance.time_budget_s
+    if budget is not None and least_s > budget * (1 + _BUDGET_SLACK):
+        raise InfeasibleError(f"no choice keeps the time budget of {budget:.12g} s: all take at least {least_s:.12g} s")
+    return instance.least_error
 
 
 def closed_form(choices: Choices, wire: Floats) -> float:

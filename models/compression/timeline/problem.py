@@ -4,14 +4,6 @@ from ddlopt.models.compression.timeline.evaluate import evaluate_timeline
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.problem import Problem, later
 
-_DUAL = "ddlopt.frontier.compression.timeline.dual"
-
-
-def kernels_of_bound(instance: CompressionInstance) -> tuple[str, ...]:
-    """Those of the dual bound."""
-    return (f"{_DUAL}.kernels", f"{_DUAL}.fusion") if instance.fusion else (f"{_DUAL}.kernels",)
-
-
 PROBLEM = Problem(
     path="compression/timeline",
     title="which gradients to compress, how, and when to send",
@@ -22,5 +14,4 @@ PROBLEM = Problem(
     evaluate=evaluate_timeline,
     bound=later("ddlopt.models.compression.timeline.bounds:timeline_bound"),
     exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_timeline_bound"),
-    kernels=kernels_of_bound,
 )

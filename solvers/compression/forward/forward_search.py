@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.forward.bounds import priority_timeline
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
@@ -15,7 +14,8 @@ from ddlopt.models.compression.timeline.choices import paths
 from ddlopt.models.compression.timeline.instance import CompressionPlan
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
-from ddlopt.solvers.compression.forward.schedulers import chosen_on
+from ddlopt.solvers import chain
+from ddlopt.solvers.compression.forward.schedulers import STEPS, chosen_on
 from ddlopt.solvers.compression.forward.wire_order import best_order
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -27,8 +27,9 @@ _MOST_NODES, _FEW_NODES = 1000, 20
 class ForwardSearch(Heuristic, uses=("start",)):
     """The best options if the wire may be interrupted; their best parts and order; then one gradient after the other.
 
-    Label setting solves :func:`~ddlopt.models.compression.forward.bounds.priority_timeline`, whose bound holds for
-    every order and all parts. Its plan is sent in parts, what is needed first first, or whole in the best order
+    The options are those of :func:`~ddlopt.models.compression.forward.bounds.priority_timeline`, whose bound holds for
+    every order and all parts. Label setting chooses them, without the frontier the timeline's model. The plan is sent
+    in parts, what is needed first first, or whole in the best order
     (:func:`~ddlopt.solvers.compression.forward.wire_order.best_order`): a long gradient may go before others that are
     needed sooner, while none of them is urgent yet, or the wire waits for one. Where the better of the two takes longer
     than the bound, single gradients change their option or their number of parts for as long as that helps. The
@@ -42,15 +43,18 @@ class ForwardSearch(Heuristic, uses=("start",)):
 
     name: ClassVar[str] = "forward-search"
     covers: ClassVar[type] = ForwardInstance
-    kernels: ClassVar[tuple[str, ...]] = LabelSetting.kernels
 
     passes: int = 3
+
+    def kernels_for(self, instance: ForwardInstance) -> tuple[str, ...]:
+        """Those of the steps that choose options."""
+        return chain.kernels_of_steps(STEPS, instance)
 
     def answer(self, instance: ForwardInstance, seed: int, clock: Clock, start: Any) -> Answer[ForwardPlan]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`; the bound is in the trace."""
         relaxed = chosen_on(priority_timeline(instance), clock, seed)
         if not isinstance(relaxed.solution, CompressionPlan):
-            raise NoSolutionError(f"label-setting found no options for '{instance.name}' in its time")
+            raise NoSolutionError(f"no options were found for '{instance.name}' in its time")
         found, bound = planned(instance, relaxed.solution.choices), relaxed.bound or 0.0
         time = _time_s(instance, found)
         whole = self._ordered(instance, relaxed.solution.choices, (1,) * instance.size, _MOST_NODES, bound, time)

@@ -4,22 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.schedule import Rule, plan, planned, sent_by, served
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers import chain
+from ddlopt.solvers.compression.timeline.exact import along_timeline
 from ddlopt.solvers.compression.trivial_plans import Nothing
 from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-MOST_PARTS = 128
-"""Of label setting: a second or so on hundreds of gradients, as where the family's exact method opens with it."""
+STEPS = "compression/forward-search"
+"""Whose steps choose options: the kind is ``options``, and they give ``make(timeline, limits, seed)``, a result."""
+_SHARE = 0.5
+"""Part of the time that is left for the model of a timeline, where there is no such step."""
 
 
 def chosen_on(timeline: CompressionInstance, clock: Clock, seed: int) -> Result:
-    """What label setting finds on a timeline in the time that is left."""
-    return LabelSetting(most_parts=MOST_PARTS).solve(timeline, Limits(clock.left_s), seed)
+    """Options of a timeline: what the first step finds in the time that is left, or else its model in part of it."""
+    for step in chain.steps(STEPS, "options"):
+        found: Result = step.make(timeline, Limits(clock.left_s), seed)
+        return found
+    return along_timeline("highs").solve(timeline, Limits(_SHARE * clock.left_s), seed)
 
 
 @dataclass(frozen=True)
@@ -34,16 +40,19 @@ class _Scheduler(Heuristic, uses=()):
     """
 
     covers: ClassVar[type] = ForwardInstance
-    kernels: ClassVar[tuple[str, ...]] = LabelSetting.kernels
 
     compressed: bool = False
+
+    def kernels_for(self, instance: ForwardInstance) -> tuple[str, ...]:
+        """Those of the steps that choose options."""
+        return chain.kernels_of_steps(STEPS, instance) if self.compressed else ()
 
     def choices(self, instance: ForwardInstance, seed: int, clock: Clock) -> tuple[int, ...]:
         """Places of options."""
         if self.compressed:
             found = chosen_on(instance.timeline, clock, seed).solution
             if found is None:
-                raise NoSolutionError(f"label-setting found no options for '{instance.name}' in its time")
+                raise NoSolutionError(f"no options were found for '{instance.name}' in its time")
         else:
             found, _ = Nothing().answer(instance.timeline, seed, clock, None)
         assert isinstance(found, CompressionPlan)

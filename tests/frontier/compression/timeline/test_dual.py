@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from timeline_brute_force import brute_force, random_levels_case, random_timeline_case
 from volume import for_each, seeds
 
+from ddlopt.frontier.compression.bounds import level_prices, timeline_prices
 from ddlopt.frontier.compression.timeline.dual.bound import dual_bound
 from ddlopt.frontier.compression.timeline.dual.relaxation import option_prices
 from ddlopt.models.compression import bound
@@ -39,7 +40,8 @@ def test_bound_of_the_family(seed):
 def test_levels_are_the_options_of_a_timeline():
     for seed in range(20):
         instance = random_levels_case(np.random.default_rng(seed))
-        assert level_bound(instance) == pytest.approx(timeline_bound(as_timeline(instance)), rel=1e-12)
+        for one, other in ((level_bound, timeline_bound), (level_prices, timeline_prices)):
+            assert one(instance) == pytest.approx(other(as_timeline(instance)), rel=1e-12)
 
 
 def random_choices(rng, n=None, m=None):
