@@ -22,8 +22,9 @@ def timelines(goal):
 
 
 def test_the_model_answers_timelines(hidden):
-    for instance in (*timelines("time")[:4], *timelines("error")[:2]):
-        found = ddlopt.solve(instance, gap=1e-6, accept_error=1e9)
+    limited = [each for each in timelines("time") if each.error_budget is not None]
+    for instance in (*limited[:4], *timelines("error")[:2]):
+        found = ddlopt.solve(instance, gap=1e-6)
         assert found.found_by == "overlap-timeline"
         assert found.objective == pytest.approx(brute_force(instance)[0], rel=1e-5)
 
