@@ -25,6 +25,8 @@ import numpy.typing as npt
 from ddlopt.certificates.deployment.pipeline.tables import FINE, ROOM, Ints, Tables, Words
 from ddlopt.models.kernels import helper, kernel
 
+_NEVER = 2**62
+"""More than any time, memory, or number of devices."""
 _LONGEST = 2**14
 """Choices for some layers of a stage that are kept; with more the stage counts as possible."""
 _SHIFT = 2**14
@@ -102,10 +104,10 @@ def extend(net: Tables, room: Room, need: npt.NDArray[np.int32], low: int, high:
     asked = 0
     for behind in range(high, low - 1, -1):
         # More replicas are of use with fewer devices only.
-        count, fewest = 0, np.int64(2**62)
+        count, fewest = 0, _NEVER
         for total in range(net.most + 1):
             if need[behind, total] < min(fewest, net.left[behind] + 1):
-                fewest = np.int64(need[behind, total])
+                fewest = int(need[behind, total])
                 labels[count] = total
                 count += 1
         if not count:
@@ -122,7 +124,7 @@ def extend(net: Tables, room: Room, need: npt.NDArray[np.int32], low: int, high:
                     continue
                 size, base = 0, 0
                 room.fits[:] = 0
-                fails[:] = 2**62
+                fails[:] = _NEVER
                 for label in labels[:count]:
                     for number in range(net.replicas.size):
                         d = net.replicas[number]
@@ -261,7 +263,7 @@ def _choice(room: Room, size: int, weight: int, rate: int) -> tuple[int, int, in
     """Time and memory of the options with the least sum of both, weighted, and that sum."""
     time, memory, value = 0, 0, 0
     for place in range(size):
-        best, its = np.int64(2**62), -1
+        best, its = _NEVER, -1
         for row in range(room.start[place], room.start[place + 1]):
             own = weight * room.time[row] + rate * room.memory[row] // _SHIFT
             tie = own == best and room.time[row] + room.memory[row] < room.time[its] + room.memory[its]
@@ -278,7 +280,7 @@ def _none_is_left(room: Room, size: int, limit: int, rate: int) -> bool:
     """Whether no choice takes less than the limit within the room, layer by layer."""
     room.rest[size, :] = 0
     for place in range(size - 1, -1, -1):
-        time, memory, value = np.int64(2**62), np.int64(2**62), np.int64(2**62)
+        time, memory, value = _NEVER, _NEVER, _NEVER
         for row in range(room.start[place], room.start[place + 1]):
             time, memory = min(time, room.time[row]), min(memory, room.memory[row])
             value = min(value, room.time[row] + rate * room.memory[row] // _SHIFT)
@@ -303,10 +305,10 @@ def _merged(
     room: Room, now: int, count: int, then: int, longer: int, out: int, row: int, place: int, limit: int, rate: int
 ) -> int:
     """Put choices with an option besides to those with others, and say how many there are; -1 if too many."""
-    one, other, size, quickest = 0, 0, 0, np.int64(2**62)
+    one, other, size, quickest = 0, 0, 0, _NEVER
     while one < count or other < longer:
         new = other == longer
-        memory, time = np.int64(0), np.int64(0)
+        memory, time = 0, 0
         if one < count:
             memory = room.kept[now, one, 0] + room.memory[row]
             time = room.kept[now, one, 1] + room.time[row]

@@ -92,7 +92,7 @@ class _Units:
         bits = min(_GOAL_BITS, _SUM_BITS - (terms * self.most).bit_length())
         if bits < _LEAST_BITS or self.most.bit_length() + (ROOM * FINE).bit_length() > _SUM_BITS:
             raise NotApplicableError(f"'{instance.name}' is too large: sums of whole numbers might overflow")
-        self.goal, self.claim = 2**bits, claim
+        self.claim, self.goal = claim, 1 << bits
         self.rate = Fraction(instance.bandwidth_bytes_per_s)
         # What the check lets pass as rounding is a plan too.
         self.room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
@@ -148,8 +148,8 @@ def tables_of(instance: PipelineInstance, claim: Fraction) -> Tables:
         for flying in range(1, min(_LEAN, units.most) + 1)
     ]
     words = np.zeros((len(ideals), -(-instance.size // 64)), dtype=np.uint64)
-    for layer in range(instance.size):
-        words[:, layer // 64] |= inside[:, layer].astype(np.uint64) << np.uint64(layer % 64)
+    for bit in range(instance.size):
+        words[:, bit // 64] |= inside[:, bit].astype(np.uint64) << np.uint64(bit % 64)
     return Tables(
         first,
         np.array(time, dtype=np.int64).reshape(len(instance.replicas), len(rows)),
