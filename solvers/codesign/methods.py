@@ -12,6 +12,7 @@ ENTRIES = entries(
     ("joint-milp", "exact", "strategies, links, rings and routes in one program, up to 8 servers; rings from generators, all with rings=all", "models:formulations.joint_milp:JointStrategyTopology"),
     ("alternating", "heuristic", "TopoOpt: MCMC on strategies, TopologyFinder on links, in turn; each may be exact", "topoopt.alternating:Alternating"),
     ("alternating-released", "heuristic", "the same as released: both planes in one loop", "topoopt.alternating_released:AlternatingReleased"),
+    ("compression-apart", "heuristic", "TopoOpt without compressors, which are chosen last by Espresso's greedy, or first, or never", "compression_apart:CompressionApart"),
     ("data-parallel", "heuristic", "data parallel, embedding tables spread; links by TopologyFinder", "data_parallel:DataParallel"),
     ("expander", "heuristic", "a random regular graph and the best strategies for it", "expander:Expander"),
     ("ideal-switch", "reference", "a non-blocking switch of bandwidth d·B, with the best strategies for it", "switches:IdealSwitch"),

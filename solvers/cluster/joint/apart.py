@@ -1,18 +1,25 @@
 """Plans, widths and order decided one after the other, as the papers do, or some of them together."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance, JobsSchedule, Stretch
-from ddlopt.models.cluster.joint.instance import JointInstance
+from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, Run
+from ddlopt.models.codesign.evaluate import evaluate as evaluate_codesign
+from ddlopt.models.codesign.formulations.rows.coupling import plan_of
+from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch, list_starts
 from ddlopt.solvers.cluster.jobs.start_order import with_widths
 from ddlopt.solvers.cluster.joint.plans import Plans
 from ddlopt.solvers.cluster.joint.refinement import kernels_of_plans, with_plans
+from ddlopt.solvers.codesign.compression_apart import compressed_first, compressed_last, without_compression
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _SEARCHES = 4
@@ -36,6 +43,10 @@ class Apart(Heuristic, uses=("seed",)):
         server by server to the job whose remaining time falls most for each; or together with the order.
     order : {"arrival", "search"}
         First come, first served, with backfilling; or the best list that a search finds.
+    compression : {"within", "last", "first", "never"}
+        Of co-designs whose layers may be compressed: an option of their strategies; or apart from them, by Espresso's
+        greedy (:class:`.CompressionApart`). ``last`` is when widths and order are there, too: then each job keeps its
+        servers and its place, and ends sooner.
 
     References
     ----------
@@ -47,6 +58,7 @@ class Apart(Heuristic, uses=("seed",)):
     seconds: float = 2.0
     widths: Literal["equal", "greedy", "search"] = "greedy"
     order: Literal["arrival", "search"] = "arrival"
+    compression: Literal["within", "last", "first", "never"] = "within"
 
     name: ClassVar[str] = "apart"
     covers: ClassVar[type[JointInstance]] = JointInstance
@@ -64,8 +76,56 @@ class Apart(Heuristic, uses=("seed",)):
         NoSolutionError
             If a job has no plan on any number of servers by the time limit.
         """
-        plans, high = planned(instance, seed, clock, self.plans == "best", self.seconds)
-        return with_plans(plans, decided(high, self.widths, self.order, seed, clock)), {"plans": float(plans.solves)}
+        told = with_codesigns(instance, _NARROWED[self.compression])
+        plans, high = planned(told, seed, clock, self.plans == "best", self.seconds)
+        plan = with_plans(plans, decided(high, self.widths, self.order, seed, clock))
+        if self.compression == "last":
+            plan = retimed(instance, plan, seed, clock)
+        return answering(instance, plan), {"plans": float(plans.solves)}
+
+
+def with_codesigns(instance: JointInstance, change: Callable[[CodesignInstance], CodesignInstance]) -> JointInstance:
+    """The instance with other co-designs in place of its own."""
+    problems = [change(each) if isinstance(each, CodesignInstance) else each for each in instance.problems]
+    return instance if problems == list(instance.problems) else instance.changed(problems=problems)
+
+
+def answering(instance: JointInstance, plan: JointPlan) -> JointPlan:
+    """A plan of :func:`with_codesigns` as one of the instance: strategies that it has are strategies there."""
+    plans = []
+    for each in plan.plans:
+        choice = instance.workloads[each.workload].choice(each.servers)
+        inner = None if choice is None else instance.inner(choice)
+        answer = each.answer
+        if isinstance(inner, CodesignInstance):
+            answer = plan_of(inner, each.answer.choices(inner), each.answer.design)
+        plans.append(each.model_copy(update={"answer": answer}))
+    return plan.changed(plans=plans)
+
+
+def retimed(instance: JointInstance, plan: JointPlan, seed: int, clock: Clock) -> JointPlan:
+    """Compressors for the plans that are there, within their error budgets; then every job as early as can be.
+
+    Jobs keep their servers and the order of their starts.
+    """
+    plans = []
+    for each in plan.plans:
+        choice = instance.workloads[each.workload].choice(each.servers)
+        inner = None if choice is None else instance.inner(choice)
+        if isinstance(inner, CodesignInstance):
+            own = plan_of(inner, each.answer.choices(inner), each.answer.design)
+            answer = compressed_last(inner, own, "greedy", seed, clock)
+            found = evaluate_codesign(inner, answer).objective
+            if found is not None and (step_s := float(found) * (1 + ROUNDING)) < each.step_s:
+                each = each.model_copy(update={"answer": answer, "step_s": step_s, "least_s": 0.0})
+        plans.append(each)
+    steps = {(each.workload, each.servers): each.step_s for each in plans}
+    jobs = instance.at(lambda workload, choice: steps.get((workload, choice.servers)))
+    widths = [run.servers for run in plan.runs]
+    order = sorted(range(len(widths)), key=lambda place: (Fraction(plan.runs[place].start), place))
+    starts = list_starts(jobs, order, widths)
+    runs = [Run(start=str(at), servers=width) for at, width in zip(starts, widths, strict=True)]
+    return plan.changed(plans=plans, runs=runs)
 
 
 def planned(instance: JointInstance, seed: int, clock: Clock, best: bool, seconds: float) -> tuple[Plans, JobsInstance]:
@@ -167,4 +227,10 @@ def greedy_widths(high: JobsInstance) -> list[int]:
     return [menu[k] for menu, k in zip(menus, at, strict=True)]
 
 
+_NARROWED: dict[str, Callable[[CodesignInstance], CodesignInstance]] = {
+    "within": lambda each: each,
+    "first": compressed_first,
+    "last": without_compression,
+    "never": without_compression,
+}
 _WIDTHS = {"equal": equal_shares, "greedy": greedy_widths}

@@ -12,7 +12,7 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.cluster.jobs.formulations.server_flows import ServerFlows
 from ddlopt.models.cluster.jobs.instance import JobsInstance
 from ddlopt.models.cluster.joint.bounds import TINY_S, least_times, simple_step_bound
-from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointPlan, WorkloadPlan
+from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointPlan, Run, WorkloadPlan
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_time_s, template_of
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -89,9 +89,11 @@ class PlansAndFlows:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, problems of plans whose formulation does not cover them, too many jobs."""
+        """Other problems, shared fabrics, problems of plans whose formulation does not cover them, too many jobs."""
         if not isinstance(instance, JointInstance):
             return f"it schedules an {JointInstance.kind}, and this is an {instance.kind}"
+        if instance.fabric is not None:
+            return "its jobs share a fabric, and this program has links of their own for them"
         for workload in instance.workloads:
             for choice in workload.choices:
                 inner = instance.inner(choice)
@@ -197,7 +199,7 @@ class PlansAndFlows:
                 plans[place] = self._read(block, instance, place[0], choice)
         jobs = instance.at(lambda k, choice: plans[k, choice.servers].step_s if (k, choice.servers) in plans else None)
         schedule = _FLOWS.read(block.schedule, jobs)
-        runs = tuple(run for (run,) in schedule.runs)
+        runs = tuple(Run(start=run.start, servers=run.servers) for (run,) in schedule.runs)
         return JointPlan(instance=instance.name, runs=runs, plans=tuple(plans[place] for place in sorted(plans)))
 
     def objective_value(self, instance: JointInstance, value: float) -> float:

@@ -127,6 +127,12 @@ def test_what_a_problem_s_own_program_refuses_is_refused_in_its_words():
     one_line(error.value, "workload 'tiny-codesign' on 16 servers: it has 16 servers, but one program")
 
 
+def test_a_shared_fabric_is_refused():
+    fabric = {"groups": [{"name": name, "hosts": 1, "uplink_bytes_per_s": 1} for name in "ab"]}
+    told = PlansAndFlows().refuses(table({1: 1, 2: 1}, fabric=fabric))
+    assert "share a fabric" in told
+
+
 def small(on):
     """Whole x in 1..3 and any y, at least 2x - 1 and at most 7, with a constant in the objective, switched."""
     model = pyo.ConcreteModel()

@@ -1,6 +1,8 @@
 """Jobs with plans: the loop against brute force over tables of proven optima, and the papers' ways never better."""
 
+import itertools
 import json
+from fractions import Fraction
 
 import pytest
 from jobs_brute_force import brute_force
@@ -8,6 +10,7 @@ from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.instances.generators import generate
+from ddlopt.models.cluster import JointInstance
 from ddlopt.solvers.cluster.joint.plans import Plans
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -105,3 +108,50 @@ def test_a_job_without_any_plan_is_infeasible():
     result = ddlopt.solve(instance.changed(problems=[small]), "refinement", time_limit=60)
     assert result.status == "infeasible"
     assert f"jobs[0] ('{instance.jobs[0].name}') fits nowhere: no number of servers has a plan" in result.message
+
+
+def lossy(jobs=3):
+    """Jobs of a network whose layers may be compressed, on two servers or three."""
+    import numpy as np
+
+    from ddlopt.instances.generators.codesign.random import random_job
+
+    options = {"layers": 3, "strategies": 2, "reduction": 0.9, "compressors": 2, "error_slack": 0.8}
+    problems = [random_job(np.random.default_rng(width), servers=width, degree=1, **options) for width in (2, 3)]
+    workload = {"name": "lossy", "choices": [{"servers": 2, "problem": 0}, {"servers": 3, "problem": 1}]}
+    return JointInstance.from_data(
+        {
+            "name": "lossy",
+            "servers": 5,
+            "problems": problems,
+            "workloads": [workload],
+            "jobs": [{"name": f"j{k}", "workload": 0, "iterations": 10 + k} for k in range(jobs)],
+        }
+    )
+
+
+def test_compression_last_keeps_servers_and_order_and_no_job_ends_later():
+    instance = lossy()
+    found = {
+        when: ddlopt.solve(instance, f"apart:compression={when}", time_limit=60)
+        for when in ("never", "last", "first", "within")
+    }
+    joint = ddlopt.solve(instance, "refinement", time_limit=60)
+    for each in found.values():
+        assert ddlopt.check(instance, each.solution, exact=True).feasible
+        assert each.objective >= joint.bound * (1 - 1e-9)
+    never, last = found["never"].solution, found["last"].solution
+    assert [run.servers for run in never.runs] == [run.servers for run in last.runs]
+    assert last.steps().keys() == never.steps().keys()
+    assert found["last"].objective < found["never"].objective * 0.999
+    for one, other in zip(last.runs, never.runs, strict=True):
+        assert Fraction(one.start) <= Fraction(other.start)
+    inner = instance.problems[0]
+    errors = {
+        plan.servers: [
+            layer.strategies[a].error for layer, a in zip(inner.layers, plan.answer.choices(inner), strict=True)
+        ]
+        for plan in never.plans
+        if plan.servers == 2
+    }
+    assert not any(itertools.chain(*errors.values()))
