@@ -257,6 +257,16 @@ class JointInstance(ClusterProblem):
             return 0.0
         return choice.crossing_bytes / self.fabric.widest(choice.servers)
 
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Numbers of servers of all choices."""
+        return tuple(sorted({choice.servers for workload in self.workloads for choice in workload.choices}))
+
+    def sent_bytes(self, job: int, servers: int) -> float:
+        """What a job sends in all of its iterations over each uplink that it crosses."""
+        choice = self.workloads[self.jobs[job].workload].choice(servers)
+        return 0.0 if choice is None else self.jobs[job].iterations * choice.crossing_bytes
+
     def at(
         self, step_s: Callable[[int, Choice], float | None], name: str = "jobs", crossing: bool = False
     ) -> JobsInstance:

@@ -28,7 +28,8 @@ _HEATS = (0.02, 0.1, 0.3)
 """Part of the objective by which a change may be worse at first, in turn."""
 _FEW = 20
 """Jobs up to which that is so; of more, a smaller part."""
-_GOALS = ("makespan", "weighted_completion", "weighted_tardiness")
+GOALS = ("makespan", "weighted_completion", "weighted_tardiness")
+"""By what kernels call them: 0, 1, 2."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,18 @@ class ListSearch:
 
     def _improved(self, order: Any, chosen: Any, tries: int, seed: int) -> float:
         counts = np.array([len(menu) for menu in self.menus], np.int64)
-        goal = _GOALS.index(self.instance.objective)
+        goal = GOALS.index(self.instance.objective)
         told = self._widths, self._lengths, counts, self._jobs, self.instance.servers, goal
-        # Of many jobs one changes little.
-        heat = _HEATS[self.rounds % len(_HEATS)] * min(1.0, _FEW / len(counts))
-        return float(exchange(order, chosen, *told, self.first, tries, heat, seed))
+        return float(exchange(order, chosen, *told, self.first, tries, self._heat(), seed))
+
+    def _heat(self) -> float:
+        """Of many jobs one changes little."""
+        return _HEATS[self.rounds % len(_HEATS)] * min(1.0, _FEW / len(self.menus))
+
+    def _tries(self) -> int:
+        """Of a round."""
+        jobs = len(self.menus)
+        return min(_EACH * jobs, max(1, _WORK // jobs))
 
     def follow(self, order: Any, widths: list[int]) -> None:
         """Go on from another list where that is better; a width that there is not: the nearest one."""
@@ -152,12 +160,10 @@ class ListSearch:
     def run(self, rounds: int, left_s: float = math.inf) -> bool:
         """Some rounds from the best list, within about a number of seconds; whether it got better."""
         before = self.value
-        jobs = len(self.menus)
         until = perf_counter() + left_s
         for _ in range(rounds):
             began = perf_counter()
-            tries = min(_EACH * jobs, max(1, _WORK // jobs))
-            tries = int(min(tries, max(0.0, until - began) / self._try_s))
+            tries = int(min(self._tries(), max(0.0, until - began) / self._try_s))
             if tries == 0:
                 break
             self.rounds += 1

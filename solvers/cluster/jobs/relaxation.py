@@ -18,14 +18,18 @@ least the middle, as it runs to the interval's end; in the last one, of which it
 :math:`(h - p) / 2` less, which moves the mean of all by at most :math:`p (h - p) / (2 \ell)`: that is
 :math:`\delta = h^2 / (8 \ell)`, or :math:`(h - \ell) / 2` where :math:`\ell < h / 2`.
 
-A width is left out if a narrower one takes no longer: a job that has servers to spare may leave them idle. What the
-solver's prices prove is calculated again: :math:`b^\top y` and, for each variable, the least of its reduced cost times
-what it may be at most.
+**Other resources** that jobs use evenly while they run are rows like those of servers: :math:`a_{jw}` in all of one
+that gives b a second, in place of :math:`w\, \ell_{jw}` and K. Neither kind of row asks that a job takes no longer than
+:math:`\ell_{jw}`: with x its parts of the time that it does run for, all rows hold as they stand, since
+:math:`\ell / 2 - \delta` only grows with :math:`\ell`.
+
+A width is left out if a narrower one takes no longer, and no more of other resources. What the solver's prices prove is
+calculated again: :math:`b^\top y` and, for each variable, the least of its reduced cost times what it may be at most.
 """
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +65,24 @@ class Relaxed:
     ends: tuple[float, ...]
 
 
+class Resource(NamedTuple):
+    """What jobs use besides servers.
+
+    Parameters
+    ----------
+    rate : float
+        What there is of it, a second.
+    used : tuple of dict of int to float
+        Of each job, by width, how much for all of its iterations; a width that is not there uses none.
+    alone_s : float
+        What all jobs together take longer for it at most if they run one after the other.
+    """
+
+    rate: float
+    used: tuple[dict[int, float], ...]
+    alone_s: float
+
+
 def useful(job: ClusterJob) -> list[tuple[int, float]]:
     """Widths that take less than every narrower one, and how long all iterations take, from narrow to wide."""
     found: list[tuple[int, float]] = []
@@ -71,7 +93,22 @@ def useful(job: ClusterJob) -> list[tuple[int, float]]:
     return found
 
 
-def relaxed(instance: JobsInstance, end_s: float, seconds: float = math.inf) -> Relaxed:
+def _undominated(job: ClusterJob, used: list[dict[int, float]]) -> list[tuple[int, float]]:
+    """Widths that take less than every narrower one, or less of some resource."""
+    found: list[tuple[int, float]] = []
+    for width in job.widths:
+        own = (float(job.length_s(width)), *(each.get(width, 0.0) for each in used))
+        if not any(
+            length <= own[0] and all(each.get(other, 0.0) <= mine for each, mine in zip(used, own[1:], strict=True))
+            for other, length in found
+        ):
+            found.append((width, own[0]))
+    return found
+
+
+def relaxed(
+    instance: JobsInstance, end_s: float, seconds: float = math.inf, others: tuple[Resource, ...] = ()
+) -> Relaxed:
     """The bound of rigid jobs.
 
     Parameters
@@ -81,9 +118,14 @@ def relaxed(instance: JobsInstance, end_s: float, seconds: float = math.inf) -> 
         About when the last job ends in a good schedule: intervals go so far. Any positive number gives a bound.
     seconds : float
         For the solver; a bound of nothing, without shares, where it needs more.
+    others : tuple of Resource
+        That jobs use besides servers.
     """
-    menus = [useful(job) for job in instance.jobs]
-    made = _makespan(instance, menus) if instance.objective == "makespan" else _sums(instance, menus, end_s)
+    menus = [_undominated(job, [each.used[place] for each in others]) for place, job in enumerate(instance.jobs)]
+    if instance.objective == "makespan":
+        made = _makespan(instance, menus, others)
+    else:
+        made = _sums(instance, menus, end_s, others)
     value, x = made.solved(seconds)
     shares: list[dict[int, float]] = [{} for _ in menus]
     ends = [0.0 if made.values else job.arrival_s for job in instance.jobs]
@@ -145,12 +187,13 @@ def _sparse(rows: list[tuple[list[int], list[float]]], size: int) -> Any:
 Menus = list[list[tuple[int, float]]]
 
 
-def _makespan(instance: JobsInstance, menus: Menus) -> _Program:
+def _makespan(instance: JobsInstance, menus: Menus, others: tuple[Resource, ...]) -> _Program:
     names = [(job, width) for job, menu in enumerate(menus) for width, _ in menu]
     lengths = np.array([length for menu in menus for _, length in menu])
     arrivals = np.array([job.arrival_s for job in instance.jobs])
     last = len(names)
     longest = sum(max(length for _, length in menu) for menu in menus) + float(arrivals.max())
+    longest += sum(other.alone_s for other in others)
     made = _Program([0.0] * last + [1.0], [1.0] * last + [longest], names, len(menus), [])
     first = 0
     for menu, arrival in zip(menus, arrivals, strict=True):
@@ -161,10 +204,13 @@ def _makespan(instance: JobsInstance, menus: Menus) -> _Program:
         columns = [place for place, (job, _) in enumerate(names) if arrivals[job] >= begin]
         areas = [names[place][1] * lengths[place] / instance.servers for place in columns]
         made.rows.append(([*columns, last], [*areas, -1.0], -float(begin)))
+        for other in others:
+            parts = [other.used[names[place][0]].get(names[place][1], 0.0) / other.rate for place in columns]
+            made.rows.append(([*columns, last], [*parts, -1.0], -float(begin)))
     return made
 
 
-def _sums(instance: JobsInstance, menus: Menus, end_s: float) -> _Program:
+def _sums(instance: JobsInstance, menus: Menus, end_s: float, others: tuple[Resource, ...]) -> _Program:
     many = sum(map(len, menus))
     count = int(np.clip(_MOST_COLUMNS // many, *_INTERVALS))
     h = end_s / count
@@ -181,7 +227,7 @@ def _sums(instance: JobsInstance, menus: Menus, end_s: float) -> _Program:
                 lengths.append(length)
                 where.append(interval)
                 values.append(centre[interval] + length / 2 - lost)
-    return _rows_of_sums(instance, _Shares(names, lengths, where, values, own, count, h))
+    return _rows_of_sums(instance, _Shares(names, lengths, where, values, own, count, h), others)
 
 
 @dataclass
@@ -195,10 +241,10 @@ class _Shares:
     h: float
 
 
-def _rows_of_sums(instance: JobsInstance, shares: _Shares) -> _Program:
+def _rows_of_sums(instance: JobsInstance, shares: _Shares, others: tuple[Resource, ...]) -> _Program:
     jobs, size, late = instance.jobs, len(shares.names), instance.objective == "weighted_tardiness"
     longest = sum(max(float(job.length_s(w)) for w in job.widths) for job in jobs) + max(job.arrival_s for job in jobs)
-    longest = max(longest, 2 * shares.count * shares.h)
+    longest = max(longest + sum(other.alone_s for other in others), 2 * shares.count * shares.h)
     cost = [0.0] * size + [job.weight for job in jobs]
     made = _Program(cost, [1.0] * size + [longest] * len(jobs), shares.names, len(jobs), [], shares.values)
     loads: list[list[int]] = [[] for _ in range(shares.count)]
@@ -208,6 +254,9 @@ def _rows_of_sums(instance: JobsInstance, shares: _Shares) -> _Program:
     for columns in loads:
         areas = [shares.names[column][1] * shares.lengths[column] / shares.h for column in columns]
         made.rows.append((columns, areas, float(instance.servers)))
+        for other in others:
+            used = [other.used[job].get(width, 0.0) for job, width in (shares.names[column] for column in columns)]
+            made.rows.append((columns, [amount / (shares.h * other.rate) for amount in used], 1.0))
     ended: list[list[int]] = [[] for _ in jobs]
     for (place, interval), columns in shares.own.items():
         ended[place] += columns

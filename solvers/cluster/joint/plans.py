@@ -138,12 +138,12 @@ class Plans:
 
     def low(self) -> JobsInstance:
         """Jobs at times that no plan is below: every schedule of these bounds every one with plans."""
-        return self.instance.at(self.lower, "least")
+        return self.instance.at(self.lower, "least", crossing=True)
 
     def high(self) -> JobsInstance | None:
         """Jobs at the times of plans; None where a job has none yet."""
         try:
-            return self.instance.at(self.upper, "jobs")
+            return self.instance.at(self.upper, "jobs", crossing=True)
         except InstanceError:
             return None
 

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from ddlopt.models.cluster.jobs.bounds import jobs_bound
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule
+from ddlopt.models.cluster.joint.bounds import uplinks_bound
 from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, Run, WorkloadPlan
 from ddlopt.models.errors import InfeasibleError, InstanceError, NoSolutionError
 from ddlopt.models.problem import path_of
@@ -34,6 +35,7 @@ from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
 from ddlopt.solvers.cluster.jobs.relaxation import Relaxed, relaxed
 from ddlopt.solvers.cluster.jobs.start_order import Search
 from ddlopt.solvers.cluster.joint.crew import Crew
+from ddlopt.solvers.cluster.joint.fabric_search import FabricSearch, fitted, uplinks
 from ddlopt.solvers.cluster.joint.plans import OPENING, Pair, Plans
 from ddlopt.solvers.contracts import Limits, kernels_of, relative_gap
 from ddlopt.solvers.dask_workers import executor_of
@@ -106,8 +108,10 @@ class Refinement(CertifiedMethod, uses=("seed", "threads")):
 
 
 def kernels_of_plans(instance: JointInstance) -> tuple[str, ...]:
-    """Modules with the kernels of all methods that inner problems are solved by."""
+    """Modules with the kernels of all methods that inner problems are solved by, and of places in a fabric."""
     found: dict[str, None] = {}
+    if instance.fabric is not None:
+        found["ddlopt.solvers.cluster.joint.fabric_kernel"] = None
     for inner in instance.problems:
         for method in (catalogue.default(inner), catalogue.method(OPENING[path_of(inner)], inner.family)):
             found |= dict.fromkeys(kernels_of(method, inner))
@@ -169,13 +173,13 @@ class Loop:
         except InstanceError as fault:  # every problem of some job is closed, and has no plan
             told = str(fault).partition(": ")[2].partition(":")[0]
             raise InfeasibleError(f"'{self.instance.name}': {told}: no number of servers has a plan") from fault
-        self.bound = max(self.bound, jobs_bound(low))
+        self.bound = max(self.bound, jobs_bound(low), uplinks_bound(self.instance, low))
         if self.clock.expired:
             return []
         if self.small is None or self.small.instance != low:
             self.small = ListSearch(low, self.seed)
             self.small.run(1, self.clock.left_s)
-            self.loose = relaxed(low, self.small.end_s, self.clock.left_s)
+            self.loose = relaxed(low, self.small.end_s, self.clock.left_s, uplinks(self.instance))
             self.bound = max(self.bound, self.loose.value)
             self.small.round_off(self.loose)
         self.small.run(1, self.clock.left_s)
@@ -210,7 +214,7 @@ class Loop:
         if high is None:
             return
         if self.tuned != high or self.list is None:
-            before, self.list, self.tuned = self.list, ListSearch(high, self.seed + self.rounds), high
+            before, self.list, self.tuned = self.list, self._search(high), high
             if before is not None:
                 self.list.follow(before.order, before.widths)
         if self.loose is not None:
@@ -221,16 +225,23 @@ class Loop:
             idle = 0 if self.list.run(1, self.clock.left_s) else idle + 1
             if self.clock.expired or self.clock.elapsed_s > until:
                 break
-        self._learn(high, self.list.schedule())
+        runs = self.list.runs() if isinstance(self.list, FabricSearch) else None
+        self._learn(with_plans(self.plans, self.list.schedule()) if runs is None else with_runs(self.plans, runs))
         if len(high.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
             search = Search(high, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
             search.run()
-            self._learn(high, search.best)
+            if isinstance(self.list, FabricSearch):
+                self.list.follow_starts(search.best)
+            self._learn(with_plans(self.plans, search.best))
 
-    def _learn(self, high: JobsInstance, schedule: JobsSchedule) -> None:
-        value = evaluate_jobs(high, schedule, exact=True).objective
+    def _search(self, high: JobsInstance) -> ListSearch:
+        seed = self.seed + self.rounds
+        return ListSearch(high, seed) if self.instance.fabric is None else FabricSearch(high, self.instance, seed)
+
+    def _learn(self, found: JointPlan) -> None:
+        value = evaluate_jobs(self.instance.reserved(found), found.schedule(), exact=True).objective
         if value is not None and float(value) < self.value:
-            self.value, self.best = float(value), with_plans(self.plans, schedule)
+            self.value, self.best = float(value), found
 
     def _details(self) -> dict[str, float]:
         """Where the gap comes from: the schedule's part is what stays with the plans' times as bounds."""
@@ -241,9 +252,16 @@ class Loop:
 
 
 def with_plans(plans: Plans, schedule: JobsSchedule) -> JointPlan:
-    """A schedule of :meth:`Plans.high` with the plans that it runs with."""
+    """A schedule of :meth:`Plans.high` with the plans that it runs with; in a fabric places are found afterwards."""
+    high = plans.high()
+    if plans.instance.fabric is None or high is None:
+        return with_runs(plans, tuple(Run(start=run.start, servers=run.servers) for (run,) in schedule.runs))
+    return with_runs(plans, fitted(high, plans.instance, schedule))
+
+
+def with_runs(plans: Plans, runs: tuple[Run, ...]) -> JointPlan:
+    """Runs with their plans; a step time is a run's own where it is not the plan's."""
     instance = plans.instance
-    runs = tuple(Run(start=run.start, servers=run.servers) for (run,) in schedule.runs)
     used = sorted({(job.workload, run.servers) for job, run in zip(instance.jobs, runs, strict=True)})
     made = []
     for workload, servers in used:
@@ -255,4 +273,9 @@ def with_plans(plans: Plans, schedule: JobsSchedule) -> JointPlan:
             made.append(
                 WorkloadPlan(workload=workload, servers=servers, step_s=own.upper, least_s=own.lower, answer=own.answer)
             )
-    return JointPlan(instance=instance.name, runs=runs, plans=tuple(made))
+    steps = {(plan.workload, plan.servers): plan.step_s for plan in made}
+    own = []
+    for job, run in zip(instance.jobs, runs, strict=True):
+        planned = run.step_s is None or run.step_s <= steps[job.workload, run.servers]
+        own.append(run.model_copy(update={"step_s": None}) if planned else run)
+    return JointPlan(instance=instance.name, runs=tuple(own), plans=tuple(made))

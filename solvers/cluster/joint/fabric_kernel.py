@@ -1,0 +1,306 @@
+"""Lists of jobs that get hosts in a fabric and rates on its uplinks, changed step by step, as a Numba kernel."""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+import numpy as np
+import numpy.typing as npt
+
+from ddlopt.models.kernels import helper, kernel
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+NEAR = 8
+"""Places that every other move goes at most."""
+_SLOWER = 4
+"""Times that a job is slowed down further, since for longer there is less room on its uplinks."""
+_LEAST = 1e-6
+"""Part of an uplink below which nothing is reserved."""
+_SAME = 1e-9
+"""Part of a rate that is rounding; what is handed over here is less than an uplink has by more."""
+
+
+@helper
+def _least(profile: Floats, times: Floats, count: int, first: int, end: float, found: Floats) -> None:
+    """What is free of each column from one moment until another."""
+    for k in range(len(found)):
+        found[k] = profile[first, k]
+    at = first + 1
+    while at < count and times[at] < end:
+        for k in range(len(found)):
+            found[k] = min(found[k], profile[at, k])
+        at += 1
+
+
+@helper
+def _choose(width: int, free: Floats, above: Ints, racks: Ints, hosts: Ints, room: Floats, used: Floats) -> bool:
+    """Hosts for a job, in ``used``: in the smallest group with room, of several the fullest; there in few parts."""
+    many = len(above)
+    for k in range(many):
+        room[k], used[k] = free[k], 0.0
+    total = 0.0
+    for k in range(many - 1, -1, -1):
+        if above[k] >= 0:
+            room[above[k]] += room[k]
+        else:
+            total += room[k]
+    if total < width:
+        return False
+    inside, best = -1, -1.0
+    for k in range(many):
+        if room[k] >= width and (
+            best < 0 or hosts[k] < hosts[inside] or (hosts[k] == hosts[inside] and room[k] < best)
+        ):
+            inside, best = k, room[k]
+    left = float(width)
+    while left > 0:
+        if inside >= 0 and racks[inside] == 1:
+            used[inside] += left
+            break
+        # The child that has room for all that is left, and least to spare; else the largest one, whole.
+        fits, largest = -1, -1
+        for k in range(many):
+            if above[k] != inside or room[k] <= 0:
+                continue
+            if room[k] >= left and (fits < 0 or room[k] < room[fits]):
+                fits = k
+            if largest < 0 or room[k] > room[largest]:
+                largest = k
+        if fits >= 0:
+            inside = fits
+            continue
+        left -= room[largest]
+        _take(largest, free, above, used)
+        room[largest] = 0.0
+    for k in range(many - 1, -1, -1):
+        if above[k] >= 0:
+            used[above[k]] += used[k]
+    return True
+
+
+@helper
+def _take(group: int, free: Floats, above: Ints, used: Floats) -> None:
+    """All free hosts of a group."""
+    for k in range(group, len(above)):
+        own = k
+        while own > group:
+            own = above[own]
+        if own == group and free[k] > 0:
+            used[k] += free[k]
+
+
+@helper
+def _cut(times: Floats, hosts: Floats, rates: Floats, count: int, moment: float) -> int:
+    """Put a moment among the others, if it is not there; how many there are."""
+    k = count
+    while k > 0 and times[k - 1] > moment:
+        k -= 1
+    if times[k - 1] == moment:
+        return count
+    for other in range(count, k, -1):
+        times[other] = times[other - 1]
+        hosts[other] = hosts[other - 1]
+        rates[other] = rates[other - 1]
+    times[k] = moment
+    hosts[k] = hosts[k - 1]
+    rates[k] = rates[k - 1]
+    return count + 1
+
+
+@helper
+def _place(
+    order: Ints,
+    chosen: Ints,
+    widths: Ints,
+    lengths: Floats,
+    sent: Floats,
+    jobs: Floats,
+    above: Ints,
+    hosts: Ints,
+    uplinks: Floats,
+    goal: int,
+    starts: Floats,
+    ends: Floats,
+    places: Floats,
+) -> float:
+    """The objective of a list: each job where it ends first, in what those ahead of it leave."""
+    n, many = len(order), len(above)
+    times = np.zeros(2 * n + 3)
+    free, rates = np.zeros((2 * n + 3, many)), np.zeros((2 * n + 3, many))
+    own_hosts, own_rates, room, used = np.empty(many), np.empty(many), np.empty(many), np.empty(many)
+    count = 1
+    racks = np.ones(many, np.int64)
+    for k in range(many):
+        rates[0, k] = uplinks[k]
+        if above[k] >= 0:
+            racks[above[k]] = 0
+    for k in range(many):
+        free[0, k] = racks[k] * hosts[k]
+    for place in range(n):
+        job = order[place]
+        width, length, load = widths[job, chosen[job]], lengths[job, chosen[job]], sent[job, chosen[job]]
+        ends[job] = np.inf
+        at = count - 1
+        while times[at] > jobs[0, job]:
+            at -= 1
+        while at < count:
+            start = max(jobs[0, job], times[at])
+            if start + length >= ends[job]:
+                break
+            end = start + length
+            _least(free, times, count, at, end, own_hosts)
+            if _choose(width, own_hosts, above, racks, hosts, room, used):
+                for _ in range(_SLOWER):
+                    _least(rates, times, count, at, end, own_rates)
+                    rate, possible = np.inf, True
+                    for k in range(many):
+                        if load > 0 and 0 < used[k] < width:
+                            rate = min(rate, own_rates[k])
+                            possible = possible and own_rates[k] > _LEAST * uplinks[k]
+                    if not possible:
+                        end = np.inf
+                    if not possible or load <= rate * (end - start) * (1 + _SAME):
+                        break
+                    end = start + load / rate
+                else:
+                    end = np.inf
+                if end < ends[job]:
+                    _least(free, times, count, at, end, own_hosts)
+                    for k in range(many):
+                        if racks[k] == 1 and used[k] > own_hosts[k]:
+                            end = np.inf
+                if end < ends[job]:
+                    starts[job], ends[job] = start, end
+                    places[job] = used
+            at += 1
+        count = _cut(times, free, rates, count, starts[job])
+        count = _cut(times, free, rates, count, ends[job])
+        rate = load / (ends[job] - starts[job])
+        for k in range(count):
+            if starts[job] <= times[k] < ends[job]:
+                for g in range(many):
+                    free[k, g] -= racks[g] * places[job, g]
+                    if 0 < places[job, g] < width:
+                        rates[k, g] -= rate
+    value = 0.0
+    for job in range(n):
+        if goal == 0:
+            value = max(value, ends[job])
+        elif goal == 1:
+            value += jobs[1, job] * ends[job]
+        else:
+            value += jobs[1, job] * max(0.0, ends[job] - jobs[2, job])
+    return value
+
+
+@kernel(
+    "f8(i8[::1], i8[::1], const(i8[:, ::1]), const(f8[:, ::1]), const(f8[:, ::1]), const(i8[::1]), const(f8[:, ::1]), "
+    "const(i8[::1]), const(i8[::1]), const(f8[::1]), i8, i8, i8, f8, i8, f8[::1], f8[::1], f8[:, ::1])"
+)
+def exchange_in_fabric(
+    order: Ints,
+    chosen: Ints,
+    widths: Ints,
+    lengths: Floats,
+    sent: Floats,
+    menus: Ints,
+    jobs: Floats,
+    above: Ints,
+    hosts: Ints,
+    uplinks: Floats,
+    goal: int,
+    first: int,
+    tries: int,
+    heat: float,
+    seed: int,
+    starts: Floats,
+    ends: Floats,
+    places: Floats,
+) -> float:
+    """Change a list and its widths; what is a little worse is kept at first, and the best one in the end.
+
+    Parameters
+    ----------
+    order : (n,) array
+        Jobs, in the order in which they are placed; the best list in the end.
+    chosen : (n,) array
+        Places in the menus; likewise.
+    widths, lengths, sent : (n, m) array
+        Menus of jobs: servers, seconds at least, and bytes over each uplink that is crossed.
+    menus : (n,) array
+        How many of the m there are.
+    jobs : (3, n) array
+        Arrivals, weights, deadlines.
+    above : (g,) array
+        The group around each, which comes before it; -1 for none.
+    hosts : (g,) array
+        Of each group, with those inside.
+    uplinks : (g,) array
+        Bytes per second.
+    goal : {0, 1, 2}
+        Makespan, weighted sum of ends, of how late they are.
+    first : int
+        Place of the list from which on jobs are moved.
+    tries : int
+    heat : float
+        Part of the objective by which a change may be worse, at first.
+    seed : int
+    starts, ends : (n,) array
+        Of the best list, in the end.
+    places : (n, g) array
+        Likewise, servers of each job in each group.
+
+    Returns
+    -------
+    float
+        The objective.
+    """
+    np.random.seed(seed)
+    n = len(order)
+    now = _place(order, chosen, widths, lengths, sent, jobs, above, hosts, uplinks, goal, starts, ends, places)
+    best, best_order, best_chosen = now, order.copy(), chosen.copy()
+    for step in range(tries):
+        job, old, a, b = -1, 0, 0, 0
+        if np.random.random() < 0.5:
+            job = np.random.randint(n)
+            old = chosen[job]
+            if menus[job] == 1:
+                continue
+            if np.random.random() < 0.7:
+                chosen[job] = min(menus[job] - 1, max(0, old + (1 if np.random.random() < 0.5 else -1)))
+            else:
+                chosen[job] = np.random.randint(menus[job])
+            if chosen[job] == old:
+                continue
+        else:
+            a, b = np.random.randint(first, n), np.random.randint(first, n)
+            if np.random.random() < 0.5:
+                b = min(n - 1, max(first, a + np.random.randint(-NEAR, NEAR + 1)))
+            if a == b:
+                continue
+            _move(order, a, b)
+        value = _place(order, chosen, widths, lengths, sent, jobs, above, hosts, uplinks, goal, starts, ends, places)
+        worse = heat * best * (1 - step / tries) * np.random.random() ** 4
+        if value <= now + worse:
+            now = value
+            if value < best:
+                best = value
+                best_order[:] = order
+                best_chosen[:] = chosen
+        elif job >= 0:
+            chosen[job] = old
+        else:
+            _move(order, b, a)
+    order[:] = best_order
+    chosen[:] = best_chosen
+    return _place(order, chosen, widths, lengths, sent, jobs, above, hosts, uplinks, goal, starts, ends, places)
+
+
+@helper
+def _move(order: Ints, a: int, b: int) -> None:
+    """Take what is at a, and put it at b."""
+    job = order[a]
+    step = 1 if b > a else -1
+    while a != b:
+        order[a] = order[a + step]
+        a += step
+    order[b] = job
