@@ -87,6 +87,70 @@ class Optics(Part):
     kind: Literal["one_way", "duplex"] = "one_way"
 
 
+class Racks(Part):
+    """A fat-tree or leaf-spine above the servers: racks with uplinks that jobs share, and blocks of racks.
+
+    Parameters
+    ----------
+    hosts_per_rack : int
+    racks : int, optional
+        As many as hold all servers if not given.
+    uplink_gigabit_per_s : float, optional
+        Of a rack, per direction, all its links together.
+    oversubscription : float, optional
+        In place of it: ``network.gigabit_per_s`` of all hosts of a rack, over its uplink.
+    racks_per_block : int, optional
+        There are no blocks if not given.
+    block_uplink_gigabit_per_s, block_oversubscription : float, optional
+        Likewise of a block; the latter is that of the uplinks of its racks over its own.
+    """
+
+    hosts_per_rack: int = Field(ge=1)
+    racks: int | None = Field(default=None, ge=1)
+    uplink_gigabit_per_s: float | None = Field(default=None, gt=0)
+    oversubscription: float | None = Field(default=None, gt=0)
+    racks_per_block: int | None = Field(default=None, ge=1)
+    block_uplink_gigabit_per_s: float | None = Field(default=None, gt=0)
+    block_oversubscription: float | None = Field(default=None, gt=0)
+
+    def refuse(self, servers: int, network: Network | None) -> None:
+        """Raise ValueError if levels do not nest, or an uplink is told twice or not at all."""
+        racks = servers // self.hosts_per_rack if self.racks is None else self.racks
+        if racks * self.hosts_per_rack != servers:
+            told = (
+                f"racks of {self.hosts_per_rack}" if self.racks is None else f"{racks} racks of {self.hosts_per_rack}"
+            )
+            raise ValueError(f"fabric does not nest: there are {servers} servers, which are not {told} hosts")
+        if self.racks_per_block is not None and racks % self.racks_per_block:
+            raise ValueError(
+                f"fabric does not nest: there are {racks} racks, which are not blocks of {self.racks_per_block}"
+            )
+        if (self.uplink_gigabit_per_s is None) == (self.oversubscription is None):
+            raise ValueError("fabric: give either uplink_gigabit_per_s or oversubscription")
+        if self.oversubscription is not None and network is None:
+            raise ValueError("fabric.oversubscription is of network.gigabit_per_s, which is missing")
+        blocks = (self.block_uplink_gigabit_per_s is None) + (self.block_oversubscription is None)
+        if self.racks_per_block is None and blocks < 2:
+            raise ValueError("fabric: an uplink of blocks needs racks_per_block")
+        if self.racks_per_block is not None and blocks != 1:
+            raise ValueError("fabric: give either block_uplink_gigabit_per_s or block_oversubscription")
+
+    def groups(self, servers: int, network: Network | None) -> list[dict[str, Any]]:
+        """Blocks, then racks, as the groups of a fabric."""
+        racks, found = servers // self.hosts_per_rack, list[dict[str, Any]]()
+        host = 0.0 if network is None else network.gigabit_per_s
+        own = self.uplink_gigabit_per_s or host * self.hosts_per_rack / (self.oversubscription or 1.0)
+        if self.racks_per_block is not None:
+            below = own * self.racks_per_block
+            block = self.block_uplink_gigabit_per_s or below / (self.block_oversubscription or 1.0)
+            for place in range(racks // self.racks_per_block):
+                found.append({"name": f"block{place}", "uplink_bytes_per_s": block * _GIGA / _BITS})
+        for place in range(racks):
+            rack = {"name": f"rack{place}", "hosts": self.hosts_per_rack, "uplink_bytes_per_s": own * _GIGA / _BITS}
+            found.append(rack | ({"inside": place // self.racks_per_block} if self.racks_per_block else {}))
+        return found
+
+
 class OwnAccelerator(Part):
     """An accelerator that ddlopt does not know, by what it sustains.
 
@@ -128,6 +192,8 @@ class Cluster(Part):
     servers : tuple of Servers
     network : Network, optional
     optics : Optics, optional
+    fabric : Racks, optional
+        What jobs of ``generate cluster`` share.
     accelerator : dict of str to OwnAccelerator
     compression : dict of str to Coding
         By compressor; those that are not measured have published times.
@@ -143,6 +209,7 @@ class Cluster(Part):
     servers: tuple[Servers, ...] = Field(min_length=1)
     network: Network | None = None
     optics: Optics | None = None
+    fabric: Racks | None = None
     accelerator: dict[str, OwnAccelerator] = Field(default_factory=dict)
     compression: dict[str, Coding] = Field(default_factory=dict)
     confirm: tuple[str, ...] = ()
@@ -159,6 +226,12 @@ class Cluster(Part):
         for compressor in self.compression:
             if compressor not in get_args(Compressor):
                 raise ValueError(f"compression.{compressor}: use one of {', '.join(get_args(Compressor))}")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_nest(self) -> "Cluster":
+        if self.fabric is not None:
+            self.fabric.refuse(sum(servers.count for servers in self.servers), self.network)
         return self
 
     @model_validator(mode="after")
@@ -306,7 +379,7 @@ def _told(problem: ValidationError, origin: str) -> DdloptError:
 
 def _close(key: str) -> str:
     """What a misspelt key may mean."""
-    parts = (Cluster, Servers, Network, Optics, OwnAccelerator, Coding)
+    parts = (Cluster, Servers, Network, Optics, Racks, OwnAccelerator, Coding)
     known = sorted({field for part in parts for field in part.model_fields})
     found = get_close_matches(key, known, 1, _NEAR_ENOUGH)
     return f"; did you mean '{found[0]}'?" if found else f"; keys are: {', '.join(known)}"

@@ -1,10 +1,12 @@
 """Jobs of a cluster from files: what they make, and every mistake in a line."""
 
+import itertools
 import json
 
 import pytest
 from refusals import one_line
 
+import ddlopt
 from ddlopt.cli import run
 from ddlopt.instances.generators.cluster.joint import of_topoopt, share_of_batch
 from ddlopt.instances.readers import convert
@@ -56,6 +58,90 @@ def test_compressors_of_a_job_are_options_of_its_layers(files):
     names = [{each.name for layer in problem.layers for each in layer.strategies} for problem in made.problems]
     assert {"data+fp16", "data+random_k:0.1"} <= names[2]
     assert not any("+" in name for name in names[0])
+
+
+FABRIC = "fabric = { hosts_per_rack = 2, oversubscription = 4 }\n"
+
+
+def with_fabric(cluster, text=FABRIC):
+    cluster.write_text(CLUSTER + text, encoding="utf-8")
+    return str(cluster)
+
+
+def test_a_fabric_and_what_jobs_send_over_it(files, tmp_path):
+    jobs, cluster = files(CHAT, IMAGES, TOLD, TOLD | {"name": "more", "gradient_bytes": 6e9}, CHAT | {"name": "again"})
+    made = convert(jobs, "cluster-jobs", cluster=with_fabric(cluster))
+    assert [group.hosts for group in made.fabric.groups] == [2, 2, 2, 2]
+    # Two hosts of 200 Gb/s over four.
+    assert {group.uplink_bytes_per_s for group in made.fabric.groups} == {12.5e9}
+    assert [job.workload for job in made.jobs] == [0, 1, 2, 3, 0]
+    sent = [[choice.crossing_bytes for choice in each.choices] for each in made.workloads]
+    step = made.problems[0]
+    parameters = 2 * 1000 * 256 + 2 * (4 * 256 * 256 + 3 * 256 * 512)  # embedding, head, two blocks
+    assert sent[0] == pytest.approx(
+        [2 * step.gradient_bytes * parameters * (w - 1) / w for w in (1, 2, 4, 8)], rel=0.01
+    )
+    assert sent[1] == pytest.approx([553430176.0, 1.5 * 553430176.0])  # VGG-16 has 138 million parameters
+    assert sent[2:] == [[0.0, 0.0], [0.0, 8e9]]
+    plain = convert(jobs, "cluster-jobs", cluster=with_fabric(cluster, ""))
+    assert plain.fabric is None
+    assert made.changed(fabric=None, workloads=plain.workloads, jobs=plain.jobs).problems == plain.problems
+
+
+def test_blocks_of_racks(files):
+    jobs, cluster = files(TOLD)
+    text = "fabric = { hosts_per_rack = 2, racks = 4, uplink_gigabit_per_s = 80, racks_per_block = 2"
+    for more, uplink in ((", block_oversubscription = 2 }", 10e9), (", block_uplink_gigabit_per_s = 8 }", 1e9)):
+        made = convert(jobs, "cluster-jobs", cluster=with_fabric(cluster, text + more))
+        assert [(group.name, group.inside) for group in made.fabric.groups[1:4]] == [
+            ("block1", None), ("rack0", 0), ("rack1", 0)]  # fmt: skip
+        assert [group.uplink_bytes_per_s for group in made.fabric.groups] == [uplink] * 2 + [10e9] * 4
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("hosts_per_rack = 3, oversubscription = 4", "does not nest: there are 8 servers, which are not racks of 3"),
+        ("hosts_per_rack = 4, racks = 3, oversubscription = 4", "8 servers, which are not 3 racks of 4 hosts"),
+        ("hosts_per_rack = 2, oversubscription = 4, racks_per_block = 3, block_oversubscription = 1",
+         "does not nest: there are 4 racks, which are not blocks of 3"),
+        ("hosts_per_rack = 2", "give either uplink_gigabit_per_s or oversubscription"),
+        ("hosts_per_rack = 2, oversubscription = 4, uplink_gigabit_per_s = 1", "give either uplink_gigabit_per_s"),
+        ("hosts_per_rack = 2, uplink_gigabit_per_s = 0", "uplink_gigabit_per_s: input should be greater than 0"),
+        ("hosts_per_rack = 0, oversubscription = 4", "hosts_per_rack: input should be greater than or equal to 1"),
+        ("hosts_per_rack = 2, oversubscription = 4, block_oversubscription = 1", "needs racks_per_block"),
+        ("hosts_per_rack = 2, oversubscription = 4, racks_per_block = 2", "give either block_uplink_gigabit_per_s"),
+        ("hosts_per_rak = 2, oversubscription = 4", "did you mean 'hosts_per_rack'?"),
+        ("oversubscription = 4", "fabric.hosts_per_rack: is missing"),
+    ],
+)  # fmt: skip
+def test_a_fabric_that_makes_no_sense_is_a_line(files, told, words):
+    jobs, cluster = files(TOLD)
+    with pytest.raises(DdloptError) as error:
+        convert(jobs, "cluster-jobs", cluster=with_fabric(cluster, f"fabric = {{ {told} }}\n"))
+    one_line(error.value, words)
+
+
+def test_a_script_names_the_hosts_of_each_job(files, tmp_path):
+    wide = {"name": "wide", "step_s": {"3": 1.0}, "iterations": 10, "gradient_bytes": 1e9}
+    jobs, cluster = files(wide, wide | {"name": "other"}, wide | {"name": "third", "arrival_s": 1})
+    made = convert(jobs, "cluster-jobs", cluster=with_fabric(cluster))
+    found = ddlopt.solve(made, time_limit=2)
+    assert found.checked
+    script = tmp_path / "run.sh"
+    (tmp_path / "c.json").write_text(made.to_json(), encoding="utf-8")
+    (tmp_path / "plan.json").write_text(found.solution.to_json(), encoding="utf-8")
+    told = [str(tmp_path / name) for name in ("c.json", "plan.json")]
+    assert run(["export-plan", *told, "--to", "cluster-script", "-o", str(script)]) == 0
+    text = script.read_text()
+    hosts = [line.removeprefix("HOSTS=").strip("'").split() for line in text.splitlines() if line.startswith("HOSTS=")]
+    assert [len(each) for each in hosts] == [3, 3, 3]
+    assert {name.rpartition("-")[0] for each in hosts for name in each} <= {f"rack{k}" for k in range(4)}
+    starts = [float(line.removeprefix("START_S=")) for line in text.splitlines() if line.startswith("START_S=")]
+    for one, other in itertools.combinations(range(3), 2):
+        assert set(hosts[one]).isdisjoint(hosts[other]) or abs(starts[one] - starts[other]) >= 10 - 1e-6
+    assert len({name for each in hosts for name in each}) > 3
+    assert run(["export-plan", *told, "--to", "table"]) == 0
 
 
 def test_the_command_takes_files(files, capsys):

@@ -7,6 +7,10 @@ transformer; ``servers``, the numbers that it may have; ``arrival_s``, ``weight`
 ``sequence`` and ``precision`` of a transformer, ``batch`` of a GPU of others, on the fewest
 servers: on more a GPU has less, so that an iteration is the same; ``compressors`` of these and ``error_budget``, as of
 :func:`ddlopt.instances.generators.codesign.jobs.job`.
+
+Where the cluster's file has a table ``[fabric]``, a job on w servers sends :math:`2 G (w - 1) / w` bytes over each
+uplink that it crosses, as a ring that all-reduces G bytes of gradients does whose racks are one behind another. G is
+``gradient_bytes``, or that of all gradients of what the job trains; of measured ``step_s`` 0.
 """
 
 import json
@@ -26,13 +30,14 @@ from ddlopt.instances.readers.models.onnx_jobs import read_onnx_codesign
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
 from ddlopt.instances.workloads.topoopt import JOBS
 from ddlopt.models.cluster.joint.instance import JointInstance
+from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.contracts import Instance, Part
-from ddlopt.models.deployment.step.instance import StepInstance
+from ddlopt.models.deployment.step.instance import StepBlock, StepInstance
 from ddlopt.models.errors import DdloptError, InstanceError
 from ddlopt.models.reading import UnreadableError, read_text
 
 _TRAINED = ("config", "workload", "onnx", "step_s")
-_PLANNED_BY = ("global_batch", "sequence", "precision", "batch", "compressors", "error_budget")
+_PLANNED_BY = ("global_batch", "sequence", "precision", "batch", "compressors", "error_budget", "gradient_bytes")
 """What plans depend on besides."""
 _BATCH = 512
 """Samples of a transformer's step, by default."""
@@ -60,6 +65,7 @@ class _Job(Part):
     batch: int | None = Field(default=None, ge=1)
     compressors: tuple[str, ...] = ()
     error_budget: float | None = Field(default=None, ge=0)
+    gradient_bytes: float | None = Field(default=None, ge=0)
 
 
 @checked
@@ -111,6 +117,7 @@ def read_cluster_jobs(
             "workloads": made.workloads,
             "jobs": jobs,
             "objective": objective or data.get("objective", "makespan"),
+            **made.fabric(),
         },
         str(path),
     )
@@ -162,7 +169,7 @@ class _Made:
         key = json.dumps(job.model_dump(include={*_TRAINED, *_PLANNED_BY}) | {"servers": widths})
         if key not in self._known:
             try:
-                choices = self._choices(job, widths)
+                choices = [self._crossing(job, choice) for choice in self._choices(job, widths)]
             except DdloptError as fault:
                 raise InstanceError(f"{where}: {fault}") from None
             self._known[key] = len(self.workloads)
@@ -174,6 +181,21 @@ class _Made:
             "iterations": self._iterations(where, job),
             **job.model_dump(include={"arrival_s", "weight", "deadline_s"}),
         }
+
+    def fabric(self) -> dict[str, Any]:
+        """That of the cluster's file, if it has one."""
+        if self.cluster.fabric is None:
+            return {}
+        return {"fabric": {"groups": self.cluster.fabric.groups(self.many, self.cluster.network)}}
+
+    def _crossing(self, job: _Job, choice: dict[str, Any]) -> dict[str, Any]:
+        if self.cluster.fabric is None:
+            return choice
+        sent = job.gradient_bytes
+        if sent is None:
+            sent = gradient_bytes(self.problems[choice["problem"]]) if "problem" in choice else 0.0
+        width = choice["servers"]
+        return choice | {"crossing_bytes": 2 * sent * (width - 1) / width}
 
     def _widths(self, where: str, job: _Job) -> list[int]:
         if job.step_s is not None:
@@ -246,6 +268,27 @@ class _Made:
     def _add(self, problem: Instance) -> int:
         self.problems.append(problem)
         return len(self.problems) - 1
+
+
+def gradient_bytes(problem: Instance) -> float:
+    """Of all gradients of a network: what a plan of data parallelism alone all-reduces in a step."""
+    if isinstance(problem, StepInstance):
+        return problem.gradient_bytes * sum(
+            block.count * _parameters(block) for block in (problem.embedding, *problem.blocks, problem.head)
+        )
+    assert isinstance(problem, CodesignInstance)
+    found = 0.0
+    for (
+        layer
+    ) in problem.layers:  # those without the strategy have no parameters, or tables that each server has a part of
+        whole = next((way for way in layer.strategies if way.name == "data"), None)
+        found += sum(each.bytes for each in whole.reductions) if whole is not None else 0.0
+    return found
+
+
+def _parameters(block: StepBlock) -> float:
+    way = min(block.ways, key=lambda way: way.key)
+    return way.parameters * way.tensor + way.expert_parameters * way.tensor * way.expert
 
 
 _KNOWN = (
