@@ -343,6 +343,12 @@ class Run(Stretch):
     step_s: float | None = Field(default=None, gt=0)
     places: tuple[tuple[Count, Count], ...] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_schedule(cls, data: Any) -> Any:
+        """A rigid job's stretch is a run, by its plan and without places."""
+        return {"start": data.start, "servers": data.servers} if type(data) is Stretch else data
+
     @model_serializer(mode="wrap")
     def _written(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without(self, data_of(self), "step_s", "places")

@@ -255,7 +255,7 @@ def with_plans(plans: Plans, schedule: JobsSchedule) -> JointPlan:
     """A schedule of :meth:`Plans.high` with the plans that it runs with; in a fabric places are found afterwards."""
     high = plans.high()
     if plans.instance.fabric is None or high is None:
-        return with_runs(plans, tuple(Run(start=run.start, servers=run.servers) for (run,) in schedule.runs))
+        return with_runs(plans, tuple(Run.model_validate(run) for (run,) in schedule.runs))
     return with_runs(plans, fitted(high, plans.instance, schedule))
 
 

@@ -214,3 +214,8 @@ def test_the_exact_list_is_the_kernel_s():
             for job, run in zip(instance.jobs, runs, strict=True)]  # fmt: skip
     assert float(plans.high().cost(ends)) == pytest.approx(search.value, rel=1e-6)
     assert all(run.step_s >= steps[run.servers] for run in runs)
+
+
+def test_the_program_of_private_links_refuses_a_fabric():
+    with pytest.raises(ddlopt.DdloptError, match="its jobs share a fabric, and this program has links of their own"):
+        ddlopt.solve(shared(1.0), "plans-and-flows", time_limit=1)
