@@ -159,8 +159,9 @@ def _tree(nodes: int, sets: int, accelerators: int) -> tuple[Tree, Room]:
         np.zeros(accelerators, np.int64),
         np.zeros(1, np.int64),
     )
-    times = [np.zeros(nodes), np.zeros(nodes), np.zeros(accelerators), np.zeros(accelerators), np.zeros(nodes)]
-    return tree, Room(*times, np.zeros(nodes, np.int64))
+    by_node = (np.zeros(nodes), np.zeros(nodes))
+    by_set = (np.zeros(accelerators), np.zeros(accelerators))
+    return tree, Room(*by_node, *by_set, np.zeros(nodes), np.zeros(nodes, np.int64))
 
 
 def _partition(instance: PartitionInstance, order: Ints, slot: Ints) -> Partition:

@@ -74,7 +74,7 @@ class Room(NamedTuple):
     set_start_s: Floats
     set_rest_s: Floats
     weight_s: Floats
-    count: Ints
+    counted: Ints
 
 
 _OFFERS = "record(Offers, u8[::1], u8[::1], f8[::1], f8[::1])"
@@ -188,7 +188,7 @@ def _branch(graph: Graph, offers: Offers, tree: Tree, room: Room, depth: int, be
             if has(forced, node):
                 return code
             continue
-        own = room.count[node] + (0 if has(forced, node) else count)
+        own = room.counted[node] + (0 if has(forced, node) else count)
         if chosen < 0 or own < fewest:
             chosen, fewest = node, own
     if chosen < 0:
@@ -205,7 +205,7 @@ def _branch(graph: Graph, offers: Offers, tree: Tree, room: Room, depth: int, be
 @helper
 def _list(offers: Offers, tree: Tree, room: Room, depth: int, free: int, wanted: int, below_s: float) -> int:
     """List the sets of free nodes that have what is wanted, and count for each node those with it."""
-    room.count[:] = 0
+    room.counted[:] = 0
     found = 0
     for place in range(len(offers.bits)):
         if not offers.least_s[place] < below_s:
@@ -216,7 +216,7 @@ def _list(offers: Offers, tree: Tree, room: Room, depth: int, free: int, wanted:
         tree.offered[depth, found] = place
         found += 1
         for node in range(len(tree.slot)):
-            room.count[node] += has(bits, node)
+            room.counted[node] += has(bits, node)
     return found
 
 

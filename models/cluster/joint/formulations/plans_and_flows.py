@@ -19,6 +19,7 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.deployment.pipeline.formulations.stage_path import StagePath
+from ddlopt.models.deployment.pipeline.instance import PipelineInstance
 from ddlopt.models.deployment.step.formulations.plan_choice import PlanChoice
 from ddlopt.models.deployment.step.instance import StepInstance
 from ddlopt.models.errors import SolverError
@@ -280,7 +281,12 @@ def _achievable_s(inner: Instance) -> float | None:
     """What the fastest plan takes at most; None if it is known that there is none."""
     if isinstance(inner, CodesignInstance):
         return _codesign_s(inner)
-    found: float | None = (PlanChoice() if isinstance(inner, StepInstance) else StagePath()).achievable_s(inner)
+    found: float | None
+    if isinstance(inner, StepInstance):
+        found = PlanChoice().achievable_s(inner)
+    else:
+        assert isinstance(inner, PipelineInstance)
+        found = StagePath().achievable_s(inner)
     return found
 
 
