@@ -64,7 +64,7 @@ def is_alone(instance: GraphInstance, solver: str) -> bool:
 
 def _searches(instance: GraphInstance, rounds: int) -> Method:
     search: Method = import_module("ddlopt.solvers.aggregation.graph.search").GraphSearch(rounds=rounds)
-    negotiation: Method = import_module("ddlopt.solvers.aggregation.graph.negotiation").GraphNegotiation()
+    negotiation: Method = import_module("ddlopt.frontier.aggregation.graph.negotiation").GraphNegotiation()
     if negotiation.refuses(instance) is not None:
         return search
     return WarmStarted("exact", FAMILY, search, lambda _: negotiation)

@@ -12,14 +12,14 @@ from volume import for_each, slow
 from ddlopt.frontier.aggregation.graph.column_generation import trees as graph_trees
 from ddlopt.frontier.aggregation.graph.column_generation.master import Prices
 from ddlopt.frontier.aggregation.graph.column_generation.trees import GraphTrees
+from ddlopt.frontier.aggregation.graph.negotiation import GraphNegotiation
+from ddlopt.frontier.aggregation.graph.pricing import Pricing, tree_of
 from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.instances.library import load
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.graph.network import job_network, time_unit_s
 from ddlopt.solvers.aggregation.graph import routers as graph_routers
 from ddlopt.solvers.aggregation.graph.methods import best, milp
-from ddlopt.solvers.aggregation.graph.negotiation import GraphNegotiation
-from ddlopt.solvers.aggregation.graph.pricing import Pricing, tree_of
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 

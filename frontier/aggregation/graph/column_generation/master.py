@@ -8,10 +8,10 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.aggregation.graph.pricing import Tree
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import time_unit_s
 from ddlopt.models.errors import SolverError
-from ddlopt.solvers.aggregation.graph.pricing import Tree
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 Floats = npt.NDArray[np.float64]

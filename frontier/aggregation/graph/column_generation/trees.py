@@ -10,6 +10,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.frontier.aggregation.graph.column_generation.master import Floats, Ints, Master, Prices
+from ddlopt.frontier.aggregation.graph.negotiation import GraphNegotiation
+from ddlopt.frontier.aggregation.graph.pricing import MOST_PAIRS, Pricing, Tree, tree_of
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.evaluate import evaluate_graph
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
@@ -17,8 +19,6 @@ from ddlopt.models.aggregation.graph.network import job_network, time_unit_s
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.linear import linear
 from ddlopt.models.tolerances import BOUND_MARGIN, OBJECTIVE_TOL
-from ddlopt.solvers.aggregation.graph.negotiation import GraphNegotiation
-from ddlopt.solvers.aggregation.graph.pricing import MOST_PAIRS, Pricing, Tree, tree_of
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
@@ -56,7 +56,7 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
         \sum_{jp} s_j b_{pv} x_{jp} \le S_v, \qquad \sum_{jpv} b_{pv} x_{jp} \le B
 
     (or :math:`\min \sum_{jpa} g_j m_{pa} x_{jp} / c_a`, without T) a tree joins if it is cheap at the prices of these
-    rows, :class:`~ddlopt.solvers.aggregation.graph.pricing.Pricing`. At any prices :math:`\pi \ge 0`
+    rows, :class:`~ddlopt.frontier.aggregation.graph.pricing.Pricing`. At any prices :math:`\pi \ge 0`
     of times with sum one, :math:`\sigma` of slots and :math:`\mu` of aggregators the least costs of all jobs, less
     :math:`\sum_v \sigma_v S_v + \mu B`, are a lower bound (Lagrange), whether or not the linear program is solved.
 
@@ -88,8 +88,8 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
         "ddlopt.solvers.aggregation.graph.kernels.messages",
         "ddlopt.solvers.aggregation.graph.kernels.forest",
         "ddlopt.solvers.aggregation.graph.kernels.search",
-        "ddlopt.solvers.aggregation.graph.kernels.tree",
-        "ddlopt.solvers.aggregation.graph.kernels.capacity",
+        "ddlopt.frontier.aggregation.graph.kernels.tree",
+        "ddlopt.frontier.aggregation.graph.kernels.capacity",
     )
 
     def refuses(self, instance: Any) -> str | None:

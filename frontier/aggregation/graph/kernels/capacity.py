@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.aggregation.graph.kernels.tree import spread
 from ddlopt.models.kernels import inner, kernel
-from ddlopt.solvers.aggregation.graph.kernels.tree import spread
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Places(NamedTuple):
 class RoomTables(NamedTuple):
     """Costs and where they come from; rows of the first three are states, of the last two places.
 
-    ``message`` and ``origin`` as in :class:`~ddlopt.solvers.aggregation.graph.kernels.tree.Tables`; ``joins``: whether
+    ``message`` and ``origin`` as in :class:`~ddlopt.frontier.aggregation.graph.kernels.tree.Tables`; ``joins``: whether
     a node puts the state together from several messages. ``picked``: the part of the state that takes the place, 0 for
     none; ``whole``: the same if the state is not divided, too.
     """

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.aggregation.graph.pricing import Floats, Tree, tree_of
+from ddlopt.frontier.aggregation.graph.routers import Router, routers
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.contracts import Solution
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.aggregation.graph.arrays import Case, case_of, objective_of
-from ddlopt.solvers.aggregation.graph.pricing import Floats, Tree, tree_of
-from ddlopt.solvers.aggregation.graph.routers import Router, routers
 from ddlopt.solvers.aggregation.graph.search import first_trees
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -41,7 +41,7 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
     each sweep that has left it so. Slots are negotiated for in the same way, and the price of an aggregator follows the
     budget. Once all limits are kept, the target is lowered towards the bound; every other target begins with an empty
     network, the others with the best answer. Trees are cheapest by the dynamic program of
-    :class:`~ddlopt.solvers.aggregation.graph.pricing.Pricing` where that is fast, else built worker
+    :class:`~ddlopt.frontier.aggregation.graph.pricing.Pricing` where that is fast, else built worker
     by worker.
 
     References
@@ -69,8 +69,8 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.aggregation.graph.kernels.messages",
         "ddlopt.solvers.aggregation.graph.kernels.forest",
-        "ddlopt.solvers.aggregation.graph.kernels.tree",
-        "ddlopt.solvers.aggregation.graph.kernels.capacity",
+        "ddlopt.frontier.aggregation.graph.kernels.tree",
+        "ddlopt.frontier.aggregation.graph.kernels.capacity",
     )
 
     def refuses(self, instance: Any) -> str | None:

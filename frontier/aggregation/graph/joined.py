@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ddlopt.solvers.aggregation.graph.kernels.capacity import Places, RoomTables
-from ddlopt.solvers.aggregation.graph.kernels.tree import Tables
-from ddlopt.solvers.aggregation.graph.states import States
+from ddlopt.frontier.aggregation.graph.kernels.capacity import Places, RoomTables
+from ddlopt.frontier.aggregation.graph.kernels.tree import Tables
+from ddlopt.frontier.aggregation.graph.states import States
 
 
 class Message(NamedTuple):

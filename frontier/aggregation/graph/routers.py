@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
+from ddlopt.frontier.aggregation.graph.pricing import Floats, Ints, Pricing, Tree, tree_of
 from ddlopt.models.aggregation.graph.network import job_network
 from ddlopt.solvers.aggregation.graph.arrays import Case
 from ddlopt.solvers.aggregation.graph.kernels.messages import Prices, Rules, grow
-from ddlopt.solvers.aggregation.graph.pricing import Floats, Ints, Pricing, Tree, tree_of
 
 MOST_PAIRS = 30_000
 """Of a state and a part of it, up to which the dynamic program takes some hundredths of a second."""
