@@ -87,6 +87,7 @@ ENTRIES = (
     *entries(
         "aggregation/graph",
         ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
+        ("graph-negotiation", "heuristic", "goal congestion; ours, jobs negotiate for links and aggregators at prices that rise", "negotiation:GraphNegotiation"),
         storey="frontier",
     ),
     *entries(

@@ -3,17 +3,24 @@
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.library import load, names
 from ddlopt.models.aggregation import GraphInstance
-from ddlopt.solvers.aggregation.graph.methods import ENTRIES, strategy
+from ddlopt.solvers import catalogue
+from ddlopt.solvers.aggregation.graph.methods import strategy
 from ddlopt.solvers.contracts import best_bound, best_objective
 
 STRATEGIES = ("level", "top", "max")
+
+
+def entries():
+    """Those of the problem that are not exact."""
+    own = catalogue.own_entries("aggregation")
+    return [entry for entry in own if entry.kind != "exact" and entry.summary.startswith("graph: ")]
 
 
 def heuristics(asked):
     """A row for each instance."""
     found = [name for name in names("aggregation") if asked.part in name]
     for instance in filter(lambda each: isinstance(each, GraphInstance), map(load, found)):
-        methods = {entry.name: entry.make("highs") for entry in ENTRIES if entry.kind != "exact"}
+        methods = {entry.name: entry.make("highs") for entry in entries()}
         methods |= {name: strategy(instance, name) for name in STRATEGIES}
         results = {name: solved(method, instance, asked.limits) for name, method in methods.items()}
         # What a ring does is no aggregation.

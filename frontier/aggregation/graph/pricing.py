@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.frontier.aggregation.graph.joined import CapacitatedMerge, Joined, Message, UncapacitatedMerge
+from ddlopt.frontier.aggregation.graph.kernels import tree as kernels
 from ddlopt.frontier.aggregation.graph.kernels.capacity import Places, room_tables
 from ddlopt.frontier.aggregation.graph.states import States
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.aggregation.graph.kernels import tree as kernels
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

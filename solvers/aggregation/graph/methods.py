@@ -44,9 +44,15 @@ def best(instance: GraphInstance, solver: str) -> Method:
 
 
 def _own(instance: GraphInstance, solver: str) -> Method:
+    return after(search(instance, solver), instance, solver)
+
+
+def search(instance: GraphInstance, solver: str) -> Method:
+    """Our search, with more rounds where it has to find the answer."""
     apart = instance.goal == "rates" and not instance.merging
     rounds = _ALONE if apart or is_alone(instance, solver) else _OPENING
-    return after(_searches(instance, rounds), instance, solver)
+    found: Method = import_module("ddlopt.solvers.aggregation.graph.search").GraphSearch(rounds=rounds)
+    return found
 
 
 def after(opening: Method, instance: GraphInstance, solver: str) -> Method:
@@ -60,14 +66,6 @@ def is_alone(instance: GraphInstance, solver: str) -> bool:
     """Whether the integer program is too large."""
     apart = instance.goal == "rates" and not instance.merging
     return milp(instance, solver).refuses(instance) is not None or _flows(instance) * (1 + apart) > _MOST_FLOWS
-
-
-def _searches(instance: GraphInstance, rounds: int) -> Method:
-    search: Method = import_module("ddlopt.solvers.aggregation.graph.search").GraphSearch(rounds=rounds)
-    negotiation: Method = import_module("ddlopt.frontier.aggregation.graph.negotiation").GraphNegotiation()
-    if negotiation.refuses(instance) is not None:
-        return search
-    return WarmStarted("exact", FAMILY, search, lambda _: negotiation)
 
 
 def _flows(instance: GraphInstance) -> int:
@@ -92,6 +90,5 @@ ENTRIES = entries(
     ("water-filling", "heuristic", "goal rates; the widest tree beside the others' max-min rates", "greedy:WaterFilling"),
     ("lp-rounding", "heuristic", "random routes in the shares of a linear relaxation, whose bound it certifies", "rounding:RelaxedRounding"),
     ("graph-search", "heuristic", "our search; jobs are taken out and sent anew at prices of what is busy", "search:GraphSearch"),
-    ("graph-negotiation", "heuristic", "goal congestion; ours, jobs negotiate for links and aggregators at prices that rise", "negotiation:GraphNegotiation"),
     ("ring", "reference", "ring all-reduce among the workers on the same network", "ring:Ring"),
 )  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 from aggregation_graph_cases import answers, optimum, random_instance, star
 from volume import for_each, slow
 
+from ddlopt.frontier.aggregation.graph import routers as graph_routers
 from ddlopt.frontier.aggregation.graph.column_generation import trees as graph_trees
 from ddlopt.frontier.aggregation.graph.column_generation.master import Prices
 from ddlopt.frontier.aggregation.graph.column_generation.trees import GraphTrees
@@ -18,7 +19,6 @@ from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.instances.library import load
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.graph.network import job_network, time_unit_s
-from ddlopt.solvers.aggregation.graph import routers as graph_routers
 from ddlopt.solvers.aggregation.graph.methods import best, milp
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
