@@ -11,9 +11,9 @@ import itertools
 import pyomo.environ as pyo
 
 from benchmarks.harness import Benchmark, Option, peak_bytes, shown, timed
+from ddlopt.frontier.codesign.prices.prices import best_prices
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
-from ddlopt.models.codesign.prices.prices import best_prices
 from ddlopt.models.codesign.symmetry.twins import twin_layers
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.solvers.backends.highs import Highs

@@ -1,20 +1,28 @@
 """Lower bounds on the iteration time of every plan, without a solver."""
 
-from weakref import WeakKeyDictionary
+import numpy as np
 
+from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.prices.prices import PricedBound, best_prices
-from ddlopt.models.codesign.tables import Tables, tables_of
+from ddlopt.models.codesign.tables import Floats, Tables, tables_of
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import ROUNDING
-
-_KNOWN: WeakKeyDictionary[Tables, PricedBound] = WeakKeyDictionary()
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 
 def lower_bound(instance: CodesignInstance) -> float:
-    """Iteration time in seconds that no plan can beat: :func:`~ddlopt.models.codesign.prices.prices.best_prices`.
+    r"""Iteration time in seconds that no plan can beat: layer by layer, everything averaged over the servers.
 
-    It is calculated once for an instance in memory.
+    A strategy of a layer keeps servers busy for :math:`b` seconds on average, and its bytes times the hops that they
+    need at least (:attr:`~ddlopt.models.codesign.demand.Demand.hop_bytes`) keep all links busy for :math:`h` seconds on
+    average. Neither the busiest server nor the busiest link has less than the average, and what moves between layers is
+    left out, so that with p the longest path through the layers, each at its shortest time, no plan takes less than
+
+    .. math::
+        \max \Bigl\{ \sum_l \min_a (b_{la} + h_{la}),\ p + \sum_l \min_a h_{la} \Bigr\}
+        \quad\text{or}\quad
+        \max \Bigl\{ \sum_l \min_a b_{la},\ \sum_l \min_a h_{la},\ p \Bigr\}
+
+    without and with overlap.
 
     Raises
     ------
@@ -22,16 +30,48 @@ def lower_bound(instance: CodesignInstance) -> float:
         If some layer fits into the memory of no server whichever its strategy, or all of them do not fit together: the
         leanest strategies of all take more than all servers have, and every plan takes no less.
     """
-    return priced_bound(instance).value_s
-
-
-def priced_bound(instance: CodesignInstance) -> PricedBound:
-    """The same with prices, and with the strategies that look best at them."""
     refuse_too_large(instance)
     tables = tables_of(instance)
-    if tables not in _KNOWN:
-        _KNOWN[tables] = best_prices(tables)
-    return _KNOWN[tables]
+    sent = _sent_s(tables)
+    busy = [
+        times * np.array([len(servers) for servers in where]) / instance.servers
+        for times, where in zip(tables.compute_s, tables.runs_on, strict=True)
+    ]
+    path = _shortest_path_s(tables)
+    if instance.overlap == "full":
+        found = max(_least(busy), _least(sent), path)
+    else:
+        found = max(_least([a + b for a, b in zip(busy, sent, strict=True)]), path + _least(sent))
+    return found * (1 - BOUND_MARGIN)
+
+
+def _least(seconds: list[Floats]) -> float:
+    return sum(float(each.min()) for each in seconds)
+
+
+def _sent_s(tables: Tables) -> list[Floats]:
+    """By layer and strategy: bytes times hops of what it reduces and sends by itself, in seconds of all links."""
+    demand, sets = demand_of(tables), len(tables.groups_of)
+    hop_s = demand.hop_bytes / (demand.capacity * tables.instance.link_bandwidth_bytes_per_s)
+    return [
+        np.array(
+            [
+                sum(amount * float(hop_s[q]) for q, amount in reduced.items())
+                + sum(amount * float(hop_s[sets + p]) for p, amount in moved.items())
+                for reduced, moved in zip(reductions, own, strict=True)
+            ]
+        )
+        for reductions, own in zip(tables.reductions, tables.sent, strict=True)
+    ]
+
+
+def _shortest_path_s(tables: Tables) -> float:
+    """The longest path through the layers, each at the time of its fastest strategy."""
+    done = np.zeros(len(tables.sizes))
+    for layer in tables.instance.order:
+        ready = max((done[a] for a, b in tables.instance.edges if b == layer), default=0.0)
+        done[layer] = ready + tables.compute_s[layer].min()
+    return float(done.max())
 
 
 def least_memory_bytes(instance: CodesignInstance) -> float:

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+from ddlopt.frontier.codesign.bounds import priced_bound
 from ddlopt.frontier.codesign.joint.alike import alike
 from ddlopt.frontier.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s, untouched
 from ddlopt.frontier.codesign.joint.descent import Step, descend
@@ -15,7 +16,6 @@ from ddlopt.frontier.codesign.joint.estimate import Estimate
 from ddlopt.frontier.codesign.joint.master import Choices, Master, Proposal
 from ddlopt.frontier.codesign.joint.refute import bound_by_classes, refutable
 from ddlopt.frontier.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
-from ddlopt.models.codesign.bounds import lower_bound, priced_bound
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -91,7 +91,7 @@ class Search:
         InfeasibleError
             If no choice of strategies can be sent or fits: the bound over all left is more than any plan takes.
         """
-        self.floor_s = lower_bound(self.instance)
+        self.floor_s = priced_bound(self.instance).value_s
         if start is not None:
             self._offer_plan(start)
         self._open()

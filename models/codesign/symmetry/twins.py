@@ -22,7 +22,7 @@ def twin_layers(tables: Tables) -> tuple[tuple[int, ...], ...]:
     second of them are other pairs than those between the second and the third, and "three take a, three take b" does
     not say whether the activations are moved once or five times. Permuting them is no automorphism, and numbers would
     give a wrong optimum. What helps there is that a chain is narrow:
-    :func:`~ddlopt.models.codesign.prices.min_sum.min_sum` eliminates one layer after the other exactly.
+    :func:`~ddlopt.frontier.codesign.prices.min_sum.min_sum` eliminates one layer after the other exactly.
 
     Returns
     -------

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
+from ddlopt.models.codesign.problem import PROBLEM
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import NoSolutionError, NotApplicableError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
@@ -119,7 +119,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The best plan met; in the details the objective after each half-round, and which plane improved it last."""
-        lower_bound(instance)  # the check needs it, and it is to count
+        PROBLEM.tightest_bound(instance)  # the check needs it, and it is to count
         run = _Run(self, instance, clock, np.random.default_rng(seed))
         run.begin(start)
         for number in range(self.rounds):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
+from ddlopt.models.codesign.problem import PROBLEM
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NotApplicableError
@@ -75,7 +75,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The best plan met; in the details proposals, acceptance, and how often links were laid."""
-        lower_bound(instance)  # the check needs it, and it is to count
+        PROBLEM.tightest_bound(instance)  # the check needs it, and it is to count
         loop = _Loop(instance, seed, clock)
         first = start.choices(instance) if start is not None else data_parallel(instance, clock.left_s)
         loop.begin(np.array(first, dtype=np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from volume import for_each, slow
 
+from ddlopt.frontier.codesign.bounds import prices_bound
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts, server_classes
 from ddlopt.frontier.codesign.joint.estimate import Estimate
 from ddlopt.frontier.codesign.joint.joint import Joint
@@ -20,7 +21,6 @@ from ddlopt.frontier.codesign.joint.topology import deepened, first_answer
 from ddlopt.frontier.codesign.layer_tree import LayerTree, Sums, best_weights
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
-from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
@@ -121,7 +121,7 @@ def test_choices_that_suit_whole_ports_are_better_to_begin_with(seed, monkeypatc
 
     def opened():
         search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
-        search.floor_s = lower_bound(instance)
+        search.floor_s = prices_bound(instance)
         search._open()
         return search
 
@@ -144,9 +144,9 @@ def test_the_opening_bound_is_at_least_the_least_of_all_choices(seed, optics):
         for choices in itertools.product(*map(range, tables.sizes))
         if tables.fits(choices)
     )
-    assert lower_bound(instance) < least * (1 - 1e-3)
+    assert prices_bound(instance) < least * (1 - 1e-3)
     search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
-    search.floor_s = lower_bound(instance)
+    search.floor_s = prices_bound(instance)
     search._open()
     # Closed forms for the choices that it likes best may say more.
     assert least * (1 - 1e-4) <= search.bound_s <= search.best_s * (1 + 1e-9)
@@ -160,7 +160,7 @@ def test_a_plan_of_a_relative_gives_its_strategies():
     )
     duplex = instance.model_copy(update={"optics": "duplex"})
     search = Search(duplex, Master(duplex), Clock(Limits(), None), 0, 60.0, 10)
-    search.floor_s = lower_bound(duplex)
+    search.floor_s = prices_bound(duplex)
     assert not evaluate(duplex, relative).feasible
     search._offer_plan(relative)
     (candidate,) = search.candidates.values()
@@ -425,7 +425,7 @@ def test_a_plan_of_a_duplex_relative_is_one_for_links_of_one_way():
     instance = duplex.model_copy(update={"optics": "one_way"})
     assert not evaluate(instance, relative).feasible
     search = Search(instance, Master(instance), Clock(Limits(), None), 0, 60.0, 10)
-    search.floor_s = lower_bound(instance)
+    search.floor_s = prices_bound(instance)
     search._offer_plan(relative)
     assert search.best_s == pytest.approx(evaluate(duplex, relative).objective)
     assert evaluate(instance, search.plan()).feasible

@@ -12,14 +12,14 @@ from volume import for_each, slow, spread
 
 from ddlopt.certificates.codesign.choices import Choices
 from ddlopt.certificates.codesign.exact import ExactFigures
+from ddlopt.frontier.codesign.bounds import prices_bound
+from ddlopt.frontier.codesign.prices.prices import PricedSum, best_prices
 from ddlopt.instances.checkers import codesign as checker
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, evaluate, job_of
-from ddlopt.models.codesign.bounds import lower_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
-from ddlopt.models.codesign.prices.prices import PricedSum, best_prices
 from ddlopt.models.codesign.symmetry.twins import twin_layers
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InstanceError, OptionError
@@ -119,7 +119,7 @@ def test_a_budget_makes_the_bound_larger():
     tight = compressed(0, error_slack=0.1)
     free = tight.changed(error_budget=None)
     none = compressed(0, error_slack=0.0)
-    assert lower_bound(free) * 1.001 < lower_bound(tight) < lower_bound(none) * 1.000001
+    assert prices_bound(free) * 1.001 < prices_bound(tight) < prices_bound(none) * 1.000001
     plain = none.changed(
         error_budget=None,
         layers=[
@@ -127,7 +127,7 @@ def test_a_budget_makes_the_bound_larger():
             for layer in none.layers
         ],
     )
-    assert lower_bound(none) == pytest.approx(lower_bound(plain), rel=1e-4)
+    assert prices_bound(none) == pytest.approx(prices_bound(plain), rel=1e-4)
 
 
 @for_each("seed", [4, *map(slow, range(4))])
@@ -141,7 +141,7 @@ def test_the_bound_is_one_on_the_best_plan(seed):
         best = min(best, instance.iteration_time_s(tables_of(instance).compute_of(choices), load))
     if best == inf:
         return
-    assert lower_bound(instance) <= best * (1 + 1e-9)
+    assert prices_bound(instance) <= best * (1 + 1e-9)
     assert solved(instance)[0] <= best * (1 + 1e-6)
 
 

@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from ddlopt.frontier.codesign.prices.min_sum import Elimination
 from ddlopt.models.codesign.demand import demand_of
-from ddlopt.models.codesign.prices.min_sum import Elimination
 from ddlopt.models.codesign.tables import Floats, Ints, Tables
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
@@ -82,7 +82,7 @@ class PricedSum:
     where R are the rows of :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound` (without what a
     server receives beyond what it sends): what a server sends or receives over its d links, and bytes times hops over
     all links. Each term of the right-hand side is of one layer's strategy or of two along an edge, so that dynamic
-    programming minimises it (:class:`~ddlopt.models.codesign.prices.min_sum.Elimination`).
+    programming minimises it (:class:`~ddlopt.frontier.codesign.prices.min_sum.Elimination`).
 
     Attributes
     ----------
