@@ -23,6 +23,7 @@ BOUNDS = (
         "work at prices by type, for makespans",
         later(f"{_SCHEDULING}.prices.makespan_prices:typed_makespan_bound"),
     ),
+    Bound("topology", "whole links of blocks", later("ddlopt.frontier.topology.blocks.bounds:blocks_bound")),
     Bound("codesign", "prices of layers", later("ddlopt.frontier.codesign.bounds:prices_bound")),
     Bound(
         "compression/timeline",

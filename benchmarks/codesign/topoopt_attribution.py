@@ -27,12 +27,12 @@ import numpy as np
 import ddlopt
 from benchmarks.harness import Benchmark, Option
 from ddlopt.analysis.texts import time_text
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.models.catalogue import family
 from ddlopt.models.codesign import job_of
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.permutations import totients
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_links, best_on_routes

@@ -8,12 +8,12 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from benchmarks.harness import Benchmark, Option, timed
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.circulant_enumeration import CirculantEnumeration, route
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.permutations import totient_perms
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact

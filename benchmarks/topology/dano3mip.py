@@ -18,12 +18,12 @@ import highspy
 
 from benchmarks.harness import Benchmark, Option, data, shown
 from benchmarks.topology.miplib import solve_file
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation
 from ddlopt.instances.readers.miplib import read_miplib
 from ddlopt.models.errors import SolverError
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.min_congestion import unit_bytes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.silent_highs import SilentHighs

@@ -13,10 +13,10 @@ from scipy.sparse import coo_array
 
 from ddlopt.frontier.topology.collapse import Collapse
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
+from ddlopt.frontier.topology.symmetry.cayley import Indices, generator_orbits, orbit_candidates, smallest_images
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.models.topology.symmetry.cayley import Indices, generator_orbits, orbit_candidates, smallest_images
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.exact import Exact

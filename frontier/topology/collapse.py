@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup, Indices
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import abelian_level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup, Indices
 
 Array = npt.NDArray[np.float64]
 

@@ -18,10 +18,10 @@ from ddlopt.certificates.topology.hops.listing import (
     bytes_times_length,
     not_listed,
 )
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.tolerances import TINY
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.evaluate import evaluate
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits

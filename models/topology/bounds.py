@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
-from ddlopt.models.topology.block_bound import block_bound
-from ddlopt.models.topology.cell_bound import cell_bound
 from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -56,10 +54,8 @@ def lower_bound(instance: TopologyInstance) -> float:
     return float(instance.iteration_time_s(max(congestion_bounds(instance).values())))
 
 
-def congestion_bounds(instance: TopologyInstance, enough: float = inf) -> dict[str, float]:
+def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     r"""Bytes that the busiest link carries in any design, by name of the bound.
-
-    Where one is ``enough``, those that take longer are left out: of blocks, and of cells.
 
     Let z be the bytes on the busiest link, d the degree, c_k the hop bytes of all-reduce group k and T the
     model-parallel traffic. Every bound holds for all links, ring orders, shares and routes, because it uses only that
@@ -84,12 +80,6 @@ def congestion_bounds(instance: TopologyInstance, enough: float = inf) -> dict[s
         The same, except that X_1 depends on z: over one hop the d links out of s carry at most the d largest of the
         pieces z, z, …, remainder of its row (one piece a pair without parallel links). C z grows with z and the other
         side falls, so bisection finds the smallest z that is not refuted. Stronger if one pair needs several links.
-    ``blocks`` (only where there are groups)
-        A server has a whole number of links into its block, and what finds no place on them crosses the links between
-        blocks twice: :mod:`~ddlopt.models.topology.block_bound`.
-    ``cells`` (only where there are groups)
-        Links out of a block, a whole number of them, leave pairs inside without one, whose traffic takes two hops:
-        :mod:`~ddlopt.models.topology.cell_bound`.
     ``direct`` (only without host forwarding)
         The pair (s, t) has at least ⌈T_st / z⌉ links, so Σ_t ⌈T_st / z⌉ <= d in each row and column. Where links are
         not parallel, z >= T_st, and an all-reduce group of k leaves each member over at most min(d, k-1) links.
@@ -107,37 +97,42 @@ def congestion_bounds(instance: TopologyInstance, enough: float = inf) -> dict[s
     pairs, reduced = _traffic_and_reduction(instance)
     _refuse_unreachable(instance, pairs)
     d, n = instance.degree, instance.servers
-    capacity = d * (n if instance.optics == "one_way" else 2 * (n // 2))
-    all_reduce = np.zeros(n)
-    for group in instance.allreduce_groups:
-        all_reduce[list(group.members)] += group.hop_bytes
+    capacity, all_reduce = directions_of_links(instance), all_reduce_bytes(instance)
 
     bounds = {"node": float(instance.node_bytes.max()) / d, "all-reduce": float(all_reduce.max()) / d}
     levels = list(level_sizes(n - 1, d, instance.optics == "duplex"))
-    views = _views(pairs, instance.optics == "duplex")
-    under_way = [_bytes_under_way(view, levels) for view in views]
-    idle = float((instance.node_bytes.max(axis=0) - instance.node_bytes[0]).sum())
-    beside = float(reduced.sum()) + idle
+    views = views_of(pairs, instance.optics == "duplex")
+    under_way = [bytes_under_way(view, levels) for view in views]
+    beside = float(reduced.sum()) + idle_bytes(instance)
     bounds["moore"] = (beside + max(sum(stages) for stages in under_way)) / capacity
     bounds["multiplicity"] = max(
         _multiplicity_bound(instance, view, beside, stages, capacity, max(bounds.values()))
         for view, stages in zip(views[:2], under_way[:2], strict=True)
     )
-    if instance.allreduce_groups and max(bounds.values()) < enough:
-        hops = float(all_reduce.sum()) + idle
-        traffic = instance.traffic_bytes
-        hops += max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, instance.optics == "duplex"))
-        bounds["blocks"] = block_bound(instance, hops, capacity, max(bounds.values()))
-        bounds["cells"] = bounds["blocks"]
-        for view in _views(traffic, duplex=False) if bounds["blocks"] < enough else ():
-            stages = _bytes_under_way(view, levels)
-            rest = float(all_reduce.sum()) + idle + stages[0] + sum(stages[2:])
-            bounds["cells"] = cell_bound(instance, view, rest, capacity, bounds["cells"])
     if not instance.host_forwarding:
         bounds["direct"] = _direct_bound(instance, pairs)
     if not instance.parallel_links and n < 2 * d:
         bounds["cut"] = _cut_bound(instance, pairs)
     return bounds
+
+
+def directions_of_links(instance: TopologyInstance) -> int:
+    """C of :func:`congestion_bounds`."""
+    n = instance.servers
+    return instance.degree * (n if instance.optics == "one_way" else 2 * (n // 2))
+
+
+def all_reduce_bytes(instance: TopologyInstance) -> Array:
+    """(n,) hop bytes of the groups of every server, which each of their rings sends from it."""
+    found = np.zeros(instance.servers)
+    for group in instance.allreduce_groups:
+        found[list(group.members)] += group.hop_bytes
+    return found
+
+
+def idle_bytes(instance: TopologyInstance) -> float:
+    """Bytes that servers receive beyond what they send: links out of them are idle for as many."""
+    return float((instance.node_bytes.max(axis=0) - instance.node_bytes[0]).sum())
 
 
 def level_sizes(others: int, degree: int, duplex: bool) -> Iterator[int]:
@@ -164,13 +159,13 @@ def least_hop_bytes(traffic: Array, degree: int, duplex: bool) -> float:
     for all of them than the best for each.
     """
     levels = list(level_sizes(len(traffic) - 1, degree, duplex))
-    least = max(sum(_bytes_under_way(view, levels)) for view in _views(traffic, duplex))
+    least = max(sum(bytes_under_way(view, levels)) for view in views_of(traffic, duplex))
     to_many = (traffic > 0).sum(axis=1, keepdims=True) > degree
     if len(traffic) <= _PRICED_SERVERS or to_many.all() or not to_many.any():
         return least
     # There are no prices on rows and columns at once: what few send to many is taken apart from the rest.
     parts = np.where(to_many, traffic, 0.0), np.where(to_many, 0.0, traffic).T
-    return max(least, sum(sum(_bytes_under_way(part, levels)) for part in parts))
+    return max(least, sum(sum(bytes_under_way(part, levels)) for part in parts))
 
 
 def abelian_ball(radius: int, generators: int, directed: bool) -> int:
@@ -248,14 +243,14 @@ def _refuse_unreachable(instance: TopologyInstance, pairs: Array) -> None:
             )
 
 
-def _views(pairs: Array, duplex: bool) -> list[Array]:
+def views_of(pairs: Array, duplex: bool) -> list[Array]:
     """Traffic as its senders and as its receivers see it, and for duplex optics, where hops are symmetric, the mean."""
     if np.array_equal(pairs, pairs.T):
         return [pairs]
     return [pairs, pairs.T, *([(pairs + pairs.T) / 2] if duplex else [])]
 
 
-def _bytes_under_way(traffic: Array, levels: list[int]) -> list[float]:
+def bytes_under_way(traffic: Array, levels: list[int]) -> list[float]:
     """Least bytes not yet delivered after 0, 1, 2, … hops."""
     total = float(traffic.sum())
     if total == 0:

@@ -5,11 +5,11 @@ bounds that the problem's record names, the relaxation of each formulation that 
 is known of problems inside the instance, as of the topology that strategies leave.
 """
 
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.relays.bound import relay_bound
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.errors import NotApplicableError, SolverError
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of
 from ddlopt.solvers.exact import lp_relaxation

@@ -7,11 +7,11 @@ import networkx as nx
 import pytest
 
 from ddlopt import check_certificate, instances
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.models.aggregation.graph.bounds import exact_graph_bound, graph_bound
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.errors import RefutedError
 from ddlopt.models.exact_flow import maximum_flow
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.proofs import CombinatorialCertificate
 
 SAME = ("topology", "compression/sfb", "aggregation/registers")

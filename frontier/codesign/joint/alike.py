@@ -17,6 +17,7 @@ from ddlopt.frontier.topology.symmetric_rings.search import FINAL, GeneratorSear
 from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints, products_of_cycles, seen_under, subgroup_of
 from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import why_not, written
 from ddlopt.frontier.topology.symmetric_rings.ways import CayleyGraph
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import template_of
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
@@ -25,7 +26,6 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology import TopologyDesign
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs, pass_model
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
 from ddlopt.solvers.backends.silent_highs import SilentHighs

@@ -12,10 +12,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ddlopt.frontier.codesign.joint.arrange import Cycle, RingStart, arranged, column_lengths, rings_on
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import symmetric
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds, level_sizes
+from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.permutations import ring, totients
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance

@@ -10,6 +10,8 @@ import numpy as np
 from ddlopt.frontier.codesign.classes import SentAlike, classes_below
 from ddlopt.frontier.codesign.joint.refute_open import bound_by_open_parts, infeasible
 from ddlopt.frontier.codesign.one_block import blocks_of
+from ddlopt.frontier.topology.blocks.block_bound import partitions
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -17,8 +19,6 @@ from ddlopt.models.codesign.job import job_sending
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
-from ddlopt.models.topology.block_bound import partitions
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model

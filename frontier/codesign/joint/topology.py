@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ddlopt.frontier.codesign.joint.links import constructed
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.catalogue import method_names
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits

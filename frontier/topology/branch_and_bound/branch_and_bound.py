@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ddlopt.certificates.topology.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.branch_and_bound.crew import cluster_crew, local_crew
 from ddlopt.frontier.topology.branch_and_bound.integer_instance import number_of_sets
 from ddlopt.frontier.topology.branch_and_bound.search import Search
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import MOST_THREADS, Limits, ProgressCallback, Result
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock

@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.collapse import Collapse, collapse
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
 from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.tolerances import SOLVER_TOL, ZERO_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion, unit_bytes
-from ddlopt.models.topology.metric_cuts import LinkCut
+from ddlopt.models.topology.formulations.rows.link_cut import LinkCut
 from ddlopt.solvers.backends.highs import pass_model
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.backends.silent_highs import SilentHighs

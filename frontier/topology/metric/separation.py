@@ -10,10 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation
-from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
-from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.metric_cuts import (
+from ddlopt.frontier.topology.metric.cuts import (
     Arc,
     Kind,
     LinkCut,
@@ -23,6 +20,9 @@ from ddlopt.models.topology.metric_cuts import (
     neighbourhoods,
     rounded_cut,
 )
+from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
+from ddlopt.models.topology import TopologyInstance
 
 Lengths = npt.NDArray[np.int64]
 

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.topology.blocks.block_bound import Labels
 from ddlopt.frontier.topology.relays.cells import Cell
 from ddlopt.models.tolerances import FEASIBILITY_TOL
-from ddlopt.models.topology.block_bound import Labels
 from ddlopt.models.topology.instance import TopologyInstance
 
 _MOST_SERVERS = 8

@@ -35,11 +35,11 @@ from itertools import permutations, product
 
 import numpy as np
 
+from ddlopt.frontier.topology.blocks.block_bound import partitions
 from ddlopt.frontier.topology.relays.block import Block, block_of
 from ddlopt.frontier.topology.relays.cells import Ports, least_cost, ports_of
 from ddlopt.frontier.topology.relays.digraphs import Arc, DigraphSearch, Wanted
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
-from ddlopt.models.topology.block_bound import partitions
 from ddlopt.models.topology.instance import TopologyInstance
 
 _FEW = 4

@@ -16,6 +16,7 @@ from itertools import chain, islice
 
 import numpy as np
 
+from ddlopt.frontier.topology.blocks.block_bound import Labels, partitions
 from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.frontier.topology.relays.block import Block, block_of
 from ddlopt.frontier.topology.relays.bound import bytes_once, choices_of_ports, digraphs_for
@@ -26,7 +27,6 @@ from ddlopt.frontier.topology.symmetric_rings.orbit_search import FINAL, TRIAL
 from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits, all_orbits
 from ddlopt.frontier.topology.symmetric_rings.sight import Ints, Sight
 from ddlopt.models.tolerances import BOUND_MARGIN, WHOLE_TOL
-from ddlopt.models.topology.block_bound import Labels, partitions
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status

@@ -11,7 +11,7 @@ import numpy as np
 from sympy import divisors
 
 from ddlopt.frontier.topology.symmetric_rings.sight import Ints, Sight
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 
 
 class Wanted(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from ddlopt.frontier.topology.symmetric_rings.sight import Ints
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Clock
 
 # Rounds of columns and kicks of each ring: of a trial, and of the best generators.

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sympy import divisors
 
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.symmetric_rings.block_links import block_links
 from ddlopt.frontier.topology.symmetric_rings.orbit_design import NEGLIGIBLE, balance_of, routed
 from ddlopt.frontier.topology.symmetric_rings.orbit_search import OrbitSearch, best_orbits
@@ -16,10 +17,9 @@ from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits, all_orbits
 from ddlopt.frontier.topology.symmetric_rings.quotient import Column, Quotient
 from ddlopt.frontier.topology.symmetric_rings.search import GeneratorSearch, Ports, best_of
 from ddlopt.frontier.topology.symmetric_rings.sight import Ints, Sight, sights
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import Path, TopologyDesign, TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels

@@ -7,7 +7,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
 
 _IDLE = 1e-9

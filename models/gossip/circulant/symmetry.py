@@ -3,14 +3,17 @@
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup, Indices
+Indices = npt.NDArray[np.int64]
 
 
 @lru_cache(maxsize=16)
 def unit_images(nodes: int) -> Indices:
     """(units, n) array: the generator that each becomes, min(ug, n − ug), for units u < n/2 (−1 changes nothing)."""
-    scaled = AbelianGroup((nodes,)).scalings
+    units = np.arange(1, max(nodes, 2))
+    units = units[np.gcd(units, nodes) == 1]
+    scaled = units[:, None] * np.arange(nodes) % nodes
     images = np.minimum(scaled, nodes - scaled) % nodes
     return np.unique(images, axis=0)
 
@@ -30,3 +33,29 @@ def led(nodes: int, generators: tuple[int, ...]) -> Indices:
     images = unit_images(nodes)
     found: Indices = next(image for image in images if least in image[list(generators)])
     return found
+
+
+def smallest_images(sets: Indices, automorphisms: Indices) -> Indices:
+    """The lexicographically smallest image of each sorted set of generators under the automorphisms.
+
+    Parameters
+    ----------
+    sets : (s, k) int array
+        Sets (or multisets) of k elements.
+    automorphisms : (a, n) int array
+        Image of every element under each of a group of them.
+
+    Returns
+    -------
+    (s, k) int array
+        Two sets have the same row exactly if an automorphism maps one to the other.
+    """
+    best = np.sort(sets, axis=1)
+    everything = np.arange(len(sets))
+    for automorphism in automorphisms:
+        image = np.sort(automorphism[sets], axis=1)
+        different = image != best
+        first = different.argmax(axis=1)
+        smaller = image[everything, first] < best[everything, first]
+        best[smaller] = image[smaller]
+    return best

@@ -12,9 +12,9 @@ from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions, read_links
+from ddlopt.models.topology.formulations.rows.link_cut import LinkCut
 from ddlopt.models.topology.formulations.rows.throughput import refuses_achievable
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.metric_cuts import LinkCut
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.models.topology.symmetry.server_symmetry import add_numbering, renumbering
 
@@ -93,7 +93,7 @@ class MinCongestion:
         A congestion that some design is known to have; worse ones are excluded. Default: all bytes.
     cuts : tuple of LinkCut
         Further inequalities that are known to hold, up to ``achievable_bytes`` at least; see
-        :mod:`~ddlopt.models.topology.metric_cuts`.
+        :mod:`~ddlopt.frontier.topology.metric.cuts`.
 
     Ports
     -----

@@ -11,9 +11,8 @@ import numpy as np
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.gossip.circulant.bounds import circulant_bound
 from ddlopt.models.gossip.circulant.instance import CirculantGraph, CirculantInstance
-from ddlopt.models.gossip.circulant.symmetry import leaders, unit_images
+from ddlopt.models.gossip.circulant.symmetry import leaders, smallest_images, unit_images
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
-from ddlopt.models.topology.symmetry.cayley import smallest_images
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.circulant.kernels import extend

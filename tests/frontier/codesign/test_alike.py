@@ -5,10 +5,10 @@ import pytest
 
 from ddlopt import instances
 from ddlopt.frontier.codesign.joint.alike import AlikePlans, AlikeProgram, alike
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.codesign import evaluate
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.contracts import Limits

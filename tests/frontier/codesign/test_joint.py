@@ -19,6 +19,7 @@ from ddlopt.frontier.codesign.joint.master import Master, Proposal
 from ddlopt.frontier.codesign.joint.search import Search
 from ddlopt.frontier.codesign.joint.topology import deepened, first_answer
 from ddlopt.frontier.codesign.layer_tree import LayerTree, Sums, best_weights
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance, Device, Layer, Layout, Reduction, Strategy, job_of
 from ddlopt.models.codesign.demand import demand_of
@@ -27,7 +28,6 @@ from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.contracts import Limits, Status

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from ddlopt import instances
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.symmetric_rings.block_links import BlockLinks, block_links
 from ddlopt.frontier.topology.symmetric_rings.orbit_design import balance_of
 from ddlopt.frontier.topology.symmetric_rings.sight import sights
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.topology import TopologyInstance, evaluate
-from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels

@@ -5,11 +5,11 @@ from topology_cases import all_to_all, job
 from volume import for_each, some
 
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.topology import AllReduceGroup, TopologyDesign, evaluate
 from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.models.topology.permutations import coset
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation

@@ -5,10 +5,10 @@ from volume import for_each, seeds
 
 from ddlopt.frontier.topology.circulant_enumeration import CirculantEnumeration, hop_bounds, route
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.models.topology.permutations import coset
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact

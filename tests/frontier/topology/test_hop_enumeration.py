@@ -151,7 +151,7 @@ def test_refuses_other_traffic():
     uneven[0, 1] = 2
     for instance, reason in (
         (job(uneven), "not the same"),
-        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not all servers are alike"),
+        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not all servers are symmetric"),
         (all_to_all(5, optics="duplex"), "use all ports"),
         (all_to_all(4, host_forwarding=False), "use all ports"),
         (job(np.zeros((4, 4)), groups=[(range(4), 3.0)]), "not the same"),

@@ -8,12 +8,12 @@ from scipy.optimize import linprog
 
 import ddlopt
 from ddlopt import instances
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.relays.bound import relay_bound
 from ddlopt.frontier.topology.relays.cells import Cell, least_detours, ports_of
 from ddlopt.frontier.topology.relays.digraphs import DigraphSearch, Wanted, has_ring
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.bounds import congestion_bounds
 
 
 def _brute_force(wanted: Wanted) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.symmetric_rings.orbit_design import balance_of
 from ddlopt.frontier.topology.symmetric_rings.orbit_search import OrbitSearch
 from ddlopt.frontier.topology.symmetric_rings.orbits import all_orbits
@@ -10,10 +11,10 @@ from ddlopt.frontier.topology.symmetric_rings.quotient import Quotient
 from ddlopt.frontier.topology.symmetric_rings.sight import sights
 from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import SymmetricRings, symmetric, why_not
 from ddlopt.frontier.topology.symmetric_rings.ways import CayleyGraph
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
-from ddlopt.models.topology.bounds import congestion_bounds, lower_bound
-from ddlopt.models.topology.symmetry.cayley import AbelianGroup
+from ddlopt.models.topology.bounds import lower_bound
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange

@@ -30,8 +30,8 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.topology.blocks.block_bound import Labels, least_possible, numbered, partitions
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.models.topology.block_bound import Labels, least_possible, numbered, partitions
 from ddlopt.models.topology.instance import TopologyInstance
 
 Array = npt.NDArray[np.float64]

@@ -8,9 +8,7 @@ import pytest
 from brute_force import link_choices, routed_congestion
 from volume import for_each, slow
 
-from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
-from ddlopt.models.topology.metric_cuts import (
+from ddlopt.frontier.topology.metric.cuts import (
     LinkCut,
     cut_set_lengths,
     demanded_length,
@@ -19,6 +17,8 @@ from ddlopt.models.topology.metric_cuts import (
     neighbourhoods,
     rounded_cut,
 )
+from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation
 

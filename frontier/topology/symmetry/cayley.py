@@ -18,7 +18,7 @@ from sympy.combinatorics import Permutation, PermutationGroup
 from sympy.combinatorics.named_groups import AbelianGroup as DirectProductOfCycles
 from sympy.utilities.iterables import partitions
 
-Indices = npt.NDArray[np.int64]
+from ddlopt.models.gossip.circulant.symmetry import Indices, smallest_images
 
 MOST_HOMOMORPHISMS = 200_000
 """How many candidate homomorphisms :attr:`AbelianGroup.automorphisms` is ready to try."""
@@ -208,32 +208,6 @@ def abelian_groups(order: int) -> Iterator[AbelianGroup]:
         rank = max(map(len, choice))
         factors = [prod(powers[i] for powers in choice if i < len(powers)) for i in range(rank)]
         yield AbelianGroup(tuple(reversed(factors)))
-
-
-def smallest_images(sets: Indices, automorphisms: Indices) -> Indices:
-    """The lexicographically smallest image of each sorted set of generators under the automorphisms.
-
-    Parameters
-    ----------
-    sets : (s, k) int array
-        Sets (or multisets) of k elements.
-    automorphisms : (a, n) int array
-        As in :attr:`AbelianGroup.automorphisms`; any subgroup of them.
-
-    Returns
-    -------
-    (s, k) int array
-        Two sets have the same row exactly if an automorphism maps one to the other.
-    """
-    best = np.sort(sets, axis=1)
-    everything = np.arange(len(sets))
-    for automorphism in automorphisms:
-        image = np.sort(automorphism[sets], axis=1)
-        different = image != best
-        first = different.argmax(axis=1)
-        smaller = image[everything, first] < best[everything, first]
-        best[smaller] = image[smaller]
-    return best
 
 
 def generator_orbits(candidates: Sequence[int], size: int, automorphisms: Indices, repetition: bool = False) -> Indices:

@@ -1,0 +1,1 @@
+"""Cayley graphs of abelian groups."""
