@@ -69,7 +69,7 @@ def test_duplex_links_beside_an_all_reduce(reduced, optimum):
     [
         (all_to_all(5, optics="duplex"), "use all ports"),
         (all_to_all(4, host_forwarding=False), "use all ports"),
-        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not all servers are alike"),
+        (all_to_all(4, groups=[((0, 1, 2), 3.0)]), "not all servers are symmetric"),
         (job(np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])), "not the same for all pairs"),
         (all_to_all(40, 4), "sets of 4 neighbours"),
     ],
