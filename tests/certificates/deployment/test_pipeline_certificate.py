@@ -16,7 +16,7 @@ from ddlopt.certificates.deployment.pipeline.kernels import _cut, _is_slow, _ove
 from ddlopt.certificates.deployment.pipeline.tables import MOST_IDEALS, ideals_of, tables_of
 from ddlopt.cli import run
 from ddlopt.instances.generators.deployment import generate
-from ddlopt.models.deployment import PipelineInstance
+from ddlopt.models.deployment import PipelineInstance, PipelinePlan, PlanStage
 from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.solvers.deployment.pipeline.prove import prove
@@ -217,7 +217,8 @@ def test_too_many_ideals_are_refused():
     assert 2**14 < MOST_IDEALS < 2**15
     with one_line(NotApplicableError, f"more than {MOST_IDEALS} ideals"):
         check(wide, 1)
-    assert prove(wide, None, Fraction(15), never) is None
+    stage = PlanStage(layers=tuple(range(15)), replicas=1, tensor=1, options=("a",) * 15)
+    assert prove(wide, PipelinePlan(instance="wide", stages=(stage,)), Fraction(15), never) is None
     assert len(ideals_of(changed(wide, layers=layers[:14]))) == 2**14
 
 
@@ -232,14 +233,16 @@ def test_bounds_exclude_something():
 
 
 def test_who_writes_it_takes_what_can_be_proven():
-    instance = ddlopt.load("deployment/pipeline-tiny-l4-k4")
-    plan = ddlopt.instances.best("deployment/pipeline-tiny-l4-k4")
-    best = Fraction(ddlopt.check(instance, plan, exact=True).objective)
-    assert prove(instance, plan, best * (1 - NEAR), never).claim == best * (1 - NEAR)
-    assert best > prove(instance, plan, best, never).claim > best * (1 - NEAR)
-    less = prove(instance, plan, best * 2, never)
-    assert best * Fraction(99, 100) < less.claim < best
-    assert prove(instance, plan, best, lambda: True) is None
+    instance = drawn(21)
+    known = [(found.objective, number) for number, plan in enumerate(plans(instance))
+             if (found := evaluate_pipeline(instance, plan, exact=True)).feasible]  # fmt: skip
+    every, (best, first), (worst, last) = list(plans(instance)), min(known), max(known)
+    assert worst > best * 2
+    assert prove(instance, every[first], best * (1 - NEAR), never).claim == best * (1 - NEAR)
+    assert best > prove(instance, every[first], best, never).claim > best * (1 - NEAR)
+    assert best > prove(instance, every[first], best * 2, never).claim > best * (1 - NEAR)
+    assert best > prove(instance, every[last], worst, never).claim > best * Fraction(99, 100)
+    assert prove(instance, every[first], best, lambda: True) is None
 
 
 def test_from_the_command_line(tmp_path, capsys):
