@@ -76,6 +76,20 @@ def pytest_collection_finish():
     gc.set_threshold(100_000, 20, 50)
 
 
+GUARD = "DDLOPT_GUARD"
+FORKED = {"cli", "robustness", "wrappers", "bench", "benchmarks"}
+"""Folders of tests about the process that a solve is given, and the files beside all folders."""
+
+
+def pytest_runtest_setup(item):
+    """Default tests of what methods answer solve in this process: a fork of one with so much in it takes longer."""
+    folders = item.path.relative_to(HERE).parts[:-1]
+    if folders and FORKED.isdisjoint(folders) and item.get_closest_marker("slow") is None:
+        os.environ[GUARD] = "off"
+    else:
+        os.environ.pop(GUARD, None)
+
+
 @pytest.fixture
 def call(capsys):
     """Exit code, standard output and standard error of a command line."""

@@ -1,39 +1,46 @@
 """Which changes of a file the default tests do not see: constants, comparisons, operators and indices, one at a time.
 
-Each change is made in a copy of the package, and the default tests of the file's room run until the first failure. What
-none of them fails on has survived: a bound, a checker or an ``evaluate`` of which that can be said is not tested there.
-Numbers that steer a search or stand for a tolerance are module constants with a capital name, and are left alone, as
-are the words of errors. Some changes change nothing (a ``<=`` where equality never happens): they survive too, and a
-reader tells them apart.
+Each change is put into the functions of a process in which the tests of the file's room are collected, and those that
+come to its line run until the first failure. What is outside of functions, and kernels, are changed in a copy of the
+package, and all tests of the room run anew. What none of them fails on has survived: a bound, a checker or an
+``evaluate`` of which that can be said is not tested there. Numbers that steer a search or stand for a tolerance are
+module constants with a capital name, and are left alone, as are the words of errors. Some changes change nothing (a
+``<=`` where equality never happens): they survive too, and a reader tells them apart.
 """
 
 import ast
 import copy
+import functools
 import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.harness import ROOT, Benchmark, Option
+from benchmarks.suite import forks
 
 EVERYWHERE = "tests/models/test_no_bound_passes_a_solution.py::test_closed_forms_hold_for_the_best_known_solutions"
 """What holds every bound of a family against its library."""
+KERNELS = "from ddlopt.models.kernels import"
 COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
 }  # fmt: skip
 CALCULATED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult}
+STYLES = {"strict", "copy", "check"}
+"""Arguments that look for errors of the programmer, or save time."""
 NAMED = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor"}
 
 
 class Mutant(NamedTuple):
     """A changed file, the line of the change, and what became of what."""
 
-    text: str
+    tree: ast.Module
     line: int
     change: str
 
@@ -45,7 +52,7 @@ def mutants(text: str) -> Iterator[Mutant]:
         node, key = list(_places(tree))[number]
         before = ast.unparse(node)
         _change(node, key)
-        yield Mutant(ast.unparse(tree), node.lineno, f"{_short(before)} → {_short(ast.unparse(node))}")
+        yield Mutant(tree, node.lineno, f"{_short(before)} → {_short(ast.unparse(node))}")
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[ast.expr, int]]:
@@ -64,6 +71,8 @@ def _places(tree: ast.AST) -> Iterator[tuple[ast.expr, int]]:
 
 def _computing(node: ast.AST) -> Iterator[ast.AST]:
     """Nodes outside of errors, assertions, annotations, text, decorators and named constants."""
+    if isinstance(node, ast.keyword) and node.arg in STYLES:
+        return
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
     yield node
@@ -110,15 +119,27 @@ def _short(code: str, most: int = 60) -> str:
     return f"`{code if len(code) <= most else code[: most - 1] + '…'}`"
 
 
-def tests_of(file: Path) -> list[str]:
-    """The default tests of a file: those of its own name first, then of its room, then of a bound the library's."""
-    room = ROOT / "tests" / file.parent
-    while not room.is_dir():
-        room = room.parent
-    of_name = sorted(room.glob(f"test_{file.stem}*.py"))
-    family = file.parts[1] if len(file.parts) > 2 else ""
-    everywhere = [f"{EVERYWHERE}[True-{family}]"] if "bound" in file.stem and family else []
-    return [str(each.relative_to(ROOT)) for each in (*of_name, room)] + everywhere
+def files_of(path: Path) -> list[Path]:
+    """A file, or the bounds, checks and ``evaluate`` in a folder."""
+    if path.is_file():
+        return [path]
+    every = sorted(path.rglob("*.py"))
+    if "certificates" in path.relative_to(ROOT).parts:
+        return [each for each in every if each.name != "__init__.py"]
+    return [each for each in every if each.name in ("bounds.py", "evaluate.py")]
+
+
+def tests_of(file: Path) -> tuple[str, ...]:
+    """The default tests of a file: of its room in the storeys that state, prove and solve; of a bound the library's."""
+    storey, *rooms = file.relative_to(ROOT).parent.parts
+    found = []
+    for each in dict.fromkeys((storey, "models", "certificates", "solvers")):
+        room = ROOT / "tests" / each / "/".join(rooms)
+        while each == storey and not room.is_dir():
+            room = room.parent
+        if room.is_dir():
+            found.append(str(room.relative_to(ROOT)))
+    return (*found, f"{EVERYWHERE}[True-{rooms[0]}]") if "bound" in file.stem and rooms else tuple(found)
 
 
 class Copy:
@@ -139,7 +160,7 @@ class Copy:
     def fails(self, text: str, tests: Sequence[str], seconds: float) -> bool:
         """Whether some test fails, or takes for ever, with this text in the place of the file's."""
         self.file.write_text(text, encoding="utf-8")
-        cached = {"NUMBA_CACHE_DIR": str(self.kernels)} if "numba" in text or "kernel" in text else {}
+        cached = {"NUMBA_CACHE_DIR": str(self.kernels)} if "kernel" in text else {}
         shutil.rmtree(self.kernels, ignore_errors=True)  # what was compiled with another mutant in it
         words = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", *tests]
         added = {"PYTHONPATH": str(self.path), "PYTHONDONTWRITEBYTECODE": "1", **cached}
@@ -155,36 +176,66 @@ class Copy:
             return True
 
 
+def _apart(file: Path, changes: Sequence[Mutant], tests: Sequence[str], seconds: float) -> list[str]:
+    """What becomes of changes that only a new process can have."""
+    with tempfile.TemporaryDirectory() as folder:
+        changed = Copy(Path(folder), file.relative_to(ROOT))
+        return [
+            forks.KILLED if changed.fails(ast.unparse(each.tree), tests, seconds) else forks.SURVIVED
+            for each in changes
+        ]
+
+
 def survivors(asked):
     """Mutants by file, and those that no test fails on."""
-    for path in asked.paths:
-        file = Path(path).resolve().relative_to(ROOT) if Path(path).is_absolute() else Path(path)
-        text = (ROOT / file).read_text(encoding="utf-8")
-        every = list(mutants(text))
-        drawn = random.Random(asked.seed).sample(every, min(asked.most, len(every)))
-        tests = asked.tests or tests_of(file)
-        left = []
-        with tempfile.TemporaryDirectory() as folder:
-            changed = Copy(Path(folder), file)
-            if changed.fails(text, tests, 10 * asked.seconds):
-                yield f"{file}: tests fail, or take too long, before anything is changed: {' '.join(tests)}"
-                continue
-            for each in sorted(drawn, key=lambda mutant: mutant.line):
-                if not changed.fails(each.text, tests, asked.seconds):
-                    left.append(each)
-        killed = len(drawn) - len(left)
-        share = f"{killed / len(drawn):.0%}" if drawn else None
-        yield {"file": str(file), "changes": len(every), "tried": len(drawn), "killed": killed, "share": share}
-        for each in left:
-            yield f"survives: line {each.line}: {each.change}"
+    drawn: dict[Path, list[Mutant]] = {}
+    groups: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+    every = {}
+    for file in dict.fromkeys(file for path in asked.paths for file in files_of(ROOT / path)):
+        found = list(mutants(file.read_text(encoding="utf-8")))
+        every[file] = len(found)
+        chosen = random.Random(asked.seed).sample(found, min(asked.most, len(found)))
+        drawn[file] = sorted(chosen, key=lambda mutant: mutant.line)
+        groups[tuple(asked.tests) or tests_of(file)].append(file)
+    for tests, files in groups.items():
+        # Kernels are compiled when they are first called, and not again: a change of one needs a new process.
+        forked = {file: drawn[file] for file in files if KERNELS not in file.read_text(encoding="utf-8")}
+        told = forks.in_fork(functools.partial(_forked, forked, tests, asked.seconds)) if forked else ({}, [])
+        if told is None:
+            yield f"{' '.join(tests)}: cannot be collected, or end before anything is changed"
+            continue
+        if told[1]:
+            yield f"left out, failing before anything is changed: {' '.join(told[1])}"
+        for file in files:
+            fates = told[0].get(str(file), [forks.APART] * len(drawn[file]))
+            apart = [each for each, fate in zip(drawn[file], fates, strict=True) if fate == forks.APART]
+            later = iter(_apart(file, apart, tests, 10 * asked.seconds) if apart else [])
+            fates = [next(later) if fate == forks.APART else fate for fate in fates]
+            killed, tried = fates.count(forks.KILLED), len(fates)
+            yield {
+                "file": str(file.relative_to(ROOT)), "changes": every[file], "tried": tried, "killed": killed,
+                "share": f"{killed / tried:.0%}" if tried else None,
+            }  # fmt: skip
+            for each, fate in zip(drawn[file], fates, strict=True):
+                if fate != forks.KILLED:
+                    yield f"{fate}: line {each.line}: {each.change}"
+
+
+def _forked(files: dict[Path, list[Mutant]], tests: Sequence[str], seconds: float) -> Any:
+    changes = {file: [(each.tree, each.line) for each in every] for file, every in files.items()}
+    found, broken = forks.fates(changes, tests, seconds)
+    return {str(file): fates for file, fates in found.items()}, broken
 
 
 BENCH = Benchmark(
     survivors,
     in_all=False,
-    paths=Option([], "files of the package", ["models/aggregation/tree/bounds.py"], str, positional=True),
+    paths=Option(
+        [], "files of the package, and folders of bounds, checks and evaluate",
+        ["models/aggregation/tree/bounds.py"], str, positional=True,
+    ),
     most=Option(40, "changes of a file that are tried, drawn", quick=2),
     seed=Option(0, "of the draw"),
-    seconds=Option(120.0, "for the tests of one change; a change that makes them take longer is seen"),
+    seconds=Option(40.0, "processor seconds of the tests that a change must outlive, short tests first"),
     tests=Option([], "files or folders of tests, in place of those of the room", type=str),
-)
+)  # fmt: skip

@@ -111,7 +111,7 @@ def contradictions(name, kind, seed):
 def test_odd_optima_are_those_of_another_method(name):
     """One kind of odd figures, which the name decides; the slow tests have all of them."""
     place = list(CASES).index(name)
-    found = [contradictions(name, KINDS[(place + seed) % len(KINDS)], seed) for seed in range(4 * place, 4 * place + 3)]
+    found = [contradictions(name, KINDS[(place + seed) % len(KINDS)], seed) for seed in range(4 * place, 4 * place + 2)]
     assert [each for some in found for each in some or ()] == []
 
 

@@ -209,7 +209,7 @@ def test_every_formulation_is_here():
 
 def test_what_certificates_may_name_is_here():
     for family in FAMILY_NAMES:
-        for name in instances.names(family)[::7]:
+        for name in instances.names(family)[::15]:
             instance = instances.load(name)
             for each in proofs.formulations(instance):
                 assert type(proofs.formulation_by(instance, each)).__name__ in {n.partition(" ")[0] for n in CASES}
@@ -257,7 +257,7 @@ def lost(name, wanted, each, first=0, kind=None):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_better_solution_is_lost(name):
-    total, direct = lost(name, 2, 6)
+    total, direct = lost(name, 1, 8)
     assert total
     assert direct == total or name in LEAVE_OUT
 
@@ -271,9 +271,9 @@ def test_of_many_solutions_no_better_one_is_lost(name):
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - NOT_ODD))
 def test_no_better_solution_is_lost_with_odd_figures(name):
-    """One instance of every other kind of odd figures, which the name decides; of the others where these have none."""
-    first, numbered = len(name) % 2, list(enumerate(KINDS))
-    for kinds in (numbered[first::2], numbered[1 - first :: 2]):
+    """One instance of every third kind of odd figures, which the name decides; of the others where these have none."""
+    first, numbered = len(name) % 3, list(enumerate(KINDS))
+    for kinds in (numbered[first::3], numbered[(first + 1) % 3 :: 3], numbered[(first + 2) % 3 :: 3]):
         if sum(lost(name, 1, 4, 10 * len(name) + number, kind)[0] for number, kind in kinds):
             return
     assert name in RARELY_ODD
