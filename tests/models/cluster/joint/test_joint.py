@@ -1,13 +1,18 @@
 """Jobs with plans: the check and every way to break a schedule, bad instances, the bound without a search."""
 
+from types import SimpleNamespace
+
 import pytest
 from refusals import one_line
 
 from ddlopt.instances.generators import generate
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.cluster import JointInstance, JointPlan, bound, evaluate
+from ddlopt.models.cluster.joint import bounds
 from ddlopt.models.contracts import Instance
 from ddlopt.models.deployment import StepPlan
 from ddlopt.models.errors import InfeasibleError, InstanceError, SolutionError
+from ddlopt.models.tolerances import ROUNDING
 
 STEP = generate("cluster", "joint", 0, jobs=1, servers=4, workloads=("tiny-step",), widths=(2, 4)).problems[0]
 DATA = {
@@ -32,8 +37,6 @@ def made(**changes):
 
 
 def time_s(plan=PLAN, inner=INNER, exact=False):
-    from ddlopt.models.catalogue import problem_of
-
     return problem_of(inner).evaluate(inner, StepPlan.from_data(plan), exact).objective
 
 
@@ -68,35 +71,48 @@ def test_idle_time_may_be_reserved():
 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize(
-    ("solution", "kind"),
+    ("solution", "kind", "figures"),
     [
-        (answer(runs=[("1", 2)]), "every job has an entry"),
-        (answer(runs=[("1", 4), ("0", 1)]), "a job has a plan for its servers"),
-        (answer(plans=[answer().plans[0]] * 2 + [answer().plans[1]]), "a workload has one plan a width"),
-        (with_plan(workload=7), "plans are of workloads"),
-        (with_plan(servers=3), "widths are choices"),
-        (answer(plans=[*answer().plans, answer().plans[0].model_dump() | {"servers": 4}]), "a plan is used"),
-        (with_plan(answer=None), "there is a plan"),
+        (answer(runs=[("1", 2)]), "every job has an entry", (1, 2)),
+        (answer(runs=[("1", 4), ("0", 1)]), "a job has a plan for its servers", (4, 0)),
+        (answer(plans=[answer().plans[0]] * 2 + [answer().plans[1]]), "a workload has one plan a width", (2, 1)),
+        (with_plan(workload=2), "plans are of workloads", (2, 2)),
+        (with_plan(servers=3), "widths are choices", (3, 0)),
+        (answer(plans=[*answer().plans, answer().plans[0].model_dump() | {"servers": 4}]), "a plan is used", (0, 1)),
+        (with_plan(answer=None), "there is a plan", (0, 1)),
         (
             answer(plans=[answer().plans[0], answer().plans[1].model_dump() | {"answer": PLAN}]),
             "there is nothing to plan",
+            (1, 0),
         ),
         (
             answer(plans=[answer().plans[0], answer().plans[1].model_dump() | {"step_s": 1.5}]),
             "a step takes as long as is said",
+            (1.5, 2.0),
         ),
-        (with_plan(step_s=float(time_s()) * 0.999), "a plan takes no longer than is reserved"),
-        (with_plan(answer=PLAN | {"data": 8}), "devices suffice"),
-        (answer(runs=[("0", 2), ("0", 1)]), "a job starts after its arrival"),
+        (
+            with_plan(step_s=float(time_s()) * 0.999),
+            "a plan takes no longer than is reserved",
+            (float(time_s()), float(time_s()) * 0.999),
+        ),
+        (answer(runs=[("0", 2), ("0", 1)]), "a job starts after its arrival", (0, 1)),
     ],
 )  # fmt: skip
-def test_every_way_to_break_a_schedule(solution, kind, exact):
-    found = evaluate(made(), solution, exact)
-    kinds = {each.kind for each in found.violations}
-    if kind == "devices suffice":  # said in the words of the plan's own problem
-        assert any("workload 'step' on 2 servers" in each.where for each in found.violations)
-    else:
-        assert kind in kinds
+def test_every_way_to_break_a_schedule(solution, kind, figures, exact):
+    found = {each.kind: (float(each.lhs), float(each.rhs)) for each in evaluate(made(), solution, exact).violations}
+    assert found[kind] == pytest.approx(figures)
+
+
+def test_violations_of_a_plan_are_told_with_its_workload():
+    found = evaluate(made(), with_plan(answer=PLAN | {"data": 8}))
+    (told,) = [each for each in found.violations if each.kind == "devices suffice"]
+    assert "workload 'step' on 2 servers" in told.where
+
+
+def test_floats_have_room_for_the_last_digit_and_fractions_have_none():
+    nearly = with_plan(step_s=float(time_s()) * (1 - ROUNDING / 2))
+    assert evaluate(made(), nearly).feasible
+    assert not evaluate(made(), nearly, True).feasible
 
 
 def test_servers_suffice_over_all_jobs():
@@ -152,8 +168,20 @@ def test_documents_are_read_back():
     assert isinstance(made().problems[0], Instance)
 
 
+def of_the_problem(servers):
+    inner = made().inner(made().workloads[0].choice(servers))
+    return problem_of(inner).bound(inner)
+
+
+@pytest.mark.parametrize("told", [None, 0.0])
+def test_where_a_problem_has_no_bound_a_step_is_longer_than_nothing(told, monkeypatch):
+    monkeypatch.setattr(bounds, "problem_of", lambda inner: SimpleNamespace(bound=lambda inner: told))
+    assert bounds.simple_step_bound(made(), made().workloads[0].choices[0]) == bounds.TINY_S
+
+
 def test_the_simple_bound_is_below_and_says_where_nothing_fits():
     assert 0 < bound(made()) <= evaluate(made(), answer()).objective
+    assert bound(made()) == pytest.approx(max(6, 1 + 100 * min(of_the_problem(servers) for servers in (2, 4))))
     never = STEP.changed(devices=1)
     ways = [way for way in never.embedding.model_dump()["ways"] if way["tensor"] > 1]
     blocked = never.changed(embedding=never.embedding.model_dump() | {"ways": ways})

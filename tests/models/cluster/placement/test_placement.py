@@ -8,6 +8,7 @@ from refusals import one_line
 from volume import for_each, seeds
 
 from ddlopt.models.cluster import GangPlaces, PlacementInstance, bound, evaluate
+from ddlopt.models.cluster.placement import bounds
 from ddlopt.models.cluster.placement.bounds import exact_placement_bound, fewest
 from ddlopt.models.errors import InfeasibleError, InstanceError
 
@@ -134,6 +135,23 @@ def test_bounds_are_met_where_hosts_are_all_used():
     assert exact_placement_bound(both) == 4 == brute_force(both)
     crossing = both.changed(objective="crossings")
     assert exact_placement_bound(crossing) == 3 == brute_force(crossing)
+
+
+def test_the_largest_domains_hold_a_gang():
+    """Racks of 4, 3 and 2 hosts, blocks of 6 and 3."""
+    wide = [made(gangs=[{"name": "g", "hosts": hosts}]) for hosts in range(1, 10)]
+    assert [fewest(each, each.gangs[0], 1) for each in wide] == [1, 1, 1, 1, 2, 2, 2, 3, 3]
+    assert [fewest(each, each.gangs[0], 0) for each in wide] == [1, 1, 1, 1, 1, 1, 2, 2, 2]
+
+
+def test_where_domains_are_too_much_work_gangs_count_alone(monkeypatch):
+    leaves = [{"name": f"r{place}", "hosts": hosts} for place, hosts in enumerate((1, 1, 2, 4))]
+    gangs = [{"name": name, "hosts": 4} for name in "ab"]
+    both = PlacementInstance.from_data({"name": "tight", "levels": ["rack"], "leaves": leaves, "gangs": gangs})
+    monkeypatch.setattr(bounds, "_MOST_WORK", 8 * 8 - 1)
+    assert exact_placement_bound(both) == 2
+    monkeypatch.setattr(bounds, "_MOST_WORK", 8 * 8)
+    assert exact_placement_bound(both) == 4
 
 
 def test_gangs_that_need_more_hosts_than_there_are_have_no_places():
