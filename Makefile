@@ -6,6 +6,9 @@ PYTEST_ARGS ?= -n auto
 # Versions that the tests passed with; empty for the newest ones.
 CONSTRAINTS ?= constraints.txt
 
+# Every test that starts a process imports ddlopt once more, and would compile hundreds of modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-all test-newest test-lowest constraints lint types arrows wheel docs paper bench records submissions bench-all clean

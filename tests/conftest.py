@@ -47,6 +47,9 @@ def pytest_configure():
     if missing := stale():
         told = "pip install --no-deps --no-build-isolation -e ."
         pytest.exit(f"the installation is older than pyproject.toml: no {missing[0]}; run: {told}", returncode=4)
+    from sides import watch
+
+    watch()
 
 
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.

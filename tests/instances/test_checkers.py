@@ -33,7 +33,7 @@ NEAR |= {"aggregation/table": Fraction(1, 10**30)}
 """How far objectives may be apart that are no rational numbers: eigenvalues, and logarithms of 40 digits."""
 DRAWN = {"deployment/step": drawn_step, "deployment/plan": drawn_plan}
 """Answers that are drawn, where good ones are much alike: few have pipelines, or operators that are duplicated."""
-FEW, MANY = 30, 10_000
+FEW, MANY = 20, 10_000
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, ZeroDivisionError)
 """What a checker's ``main`` takes for no answer at all."""
 

@@ -230,9 +230,19 @@ def test_the_bound_by_hand():
     assert step_bound(instance()) <= 16
     with one_line(InfeasibleError, "no choice of degrees and micro-batch is offered by all blocks"):
         step_bound(instance(head={"name": "head", "ways": [way(1, KEPT, tensor=3)]}))
-    three = {"name": "b", "ways": [way(1, KEPT, tensor=3)]}
+    three = {"name": "b", "ways": [way(1, KEPT, tensor=4), way(1, KEPT, tensor=3)]}
     with one_line(InfeasibleError, "the least degrees that all blocks have need 3 devices, and there are 2"):
         step_bound(instance(embedding=three, blocks=[three], head=three, devices=2))
+
+
+def test_the_bound_counts_devices_of_both_degrees_and_the_faster_of_all_experts():
+    both = {"tensor": 2, "context": 2}
+    ends = {"ways": [way(1, TABLE, **both)]}
+    experts = {"name": "b", "experts": True, "ways": [way(1, KEPT, expert=2, **both), way(1, FULL, **both)]}
+    parts = {"embedding": {"name": "e"} | ends, "blocks": [experts], "head": {"name": "h"} | ends}
+    assert exact_step_bound(instance(**parts)) == Fraction((1 + 3 + 1) * 4 * 8, 8)
+    with one_line(InfeasibleError, "the least degrees that all blocks have need 4 devices, and there are 2"):
+        step_bound(instance(**parts, devices=2))
 
 
 def test_what_is_slower_inside_may_be_meant_so():

@@ -1,0 +1,30 @@
+"""Figures that rules say are known to the tests: in a table that every violation is held against."""
+
+import ast
+
+import pytest
+from doc_blocks import ROOT
+from sides import SIDES
+
+from ddlopt.models.contracts import Violation
+
+
+def said():
+    """Rules, with the sides that they say."""
+    for file in sorted((ROOT / "models").rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Violation" and len(call.args) == 4:
+                rule, _, *sides = (getattr(each, "value", None) for each in call.args)
+                if isinstance(rule, str) and any(isinstance(each, int) for each in sides):
+                    yield rule
+
+
+def test_every_rule_that_says_a_side_is_in_the_table():
+    sometimes = {"every table has entries"}  # another rule of that name counts them
+    assert set(said()) == set(SIDES) | sometimes
+
+
+def test_another_side_is_noticed():
+    assert Violation("runs have ranks", "places[0]", 0, 1).rhs == 1
+    with pytest.raises(AssertionError, match="0 against 2"):
+        Violation("runs have ranks", "places[0]", 0, 2)
