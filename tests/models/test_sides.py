@@ -19,9 +19,9 @@ def said():
                     yield rule
 
 
-def test_every_rule_that_says_a_side_is_in_the_table():
-    sometimes = {"every table has entries"}  # another rule of that name counts them
-    assert set(said()) == set(SIDES) | sometimes
+def test_what_is_in_the_table_is_said_somewhere():
+    """What somebody adds may be tested beside the rule, or here."""
+    assert set(SIDES) <= set(said())
 
 
 def test_another_side_is_noticed():
