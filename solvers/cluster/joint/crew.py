@@ -153,5 +153,10 @@ def _followed(leash: Connection) -> None:
 
 
 def _is_loss(problem: Exception) -> bool:
-    """Whether a worker is gone, and not what it did at fault; Dask's exceptions are named, as they may be absent."""
-    return isinstance(problem, BrokenExecutor | CancelledError) or type(problem).__name__ == "KilledWorker"
+    """Whether a worker, or all of a cluster, is gone, and not what it did at fault.
+
+    Dask, which may be absent, has exceptions of its own for it, which have no base in common; what a task raises itself
+    is none of them.
+    """
+    of_dask = type(problem).__module__.partition(".")[0] == "distributed"
+    return of_dask or isinstance(problem, BrokenExecutor | CancelledError)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from volume import for_each
 
+import ddlopt
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers import catalogue
@@ -51,6 +52,60 @@ def test_what_a_lost_worker_had_is_given_to_another_or_done_here(losses, rounds)
     found = crew.outcomes([TASK, TASK], lambda: False)
     assert found == [solved(TASK)] * 2
     assert crew.lost == rounds
+
+
+@for_each(
+    ("name", "module_name", "is_loss"),
+    [
+        ("KilledWorker", "distributed.scheduler", True),
+        ("ClosedClientError", "distributed.client", True),
+        ("KilledWorker", "ddlopt.solvers", False),
+        ("ValueError", "builtins", False),
+    ],
+)
+def test_what_dask_says_of_workers_that_are_gone_is_a_loss_and_a_fault_is_none(name, module_name, is_loss):
+    fault = type(name, (Exception,), {"__module__": module_name})("told")
+    pool = Pool()
+    pool.submit = lambda work, task: (_ for _ in ()).throw(fault)
+    if is_loss:
+        assert Crew(1, pool).outcomes([TASK], lambda: False) == [solved(TASK)]
+    else:
+        with pytest.raises(type(fault)):
+            Crew(1, pool).outcomes([TASK], lambda: False)
+
+
+def dask():
+    return pytest.importorskip("distributed", reason="needs Dask: pip install 'ddlopt[cluster]'")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", ["a worker", "the cluster"])
+def test_a_dask_cluster_that_is_lost_in_part_or_whole_loses_nothing(gone):
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with dask().LocalCluster(**options) as cluster, dask().Client(cluster, set_as_default=False) as client:
+        workers, looks = list(client.run(os.getpid).values()), []
+
+        def late():
+            looks.append(gone)
+            if len(looks) == 2:  # the first look is before anything is asked for
+                os.kill(workers[0], signal.SIGKILL) if gone == "a worker" else cluster.close()
+            return False
+
+        crew = Crew(2, client.get_executor(pure=False))
+        assert crew.outcomes([TASK] * 4, late) == [solved(TASK)] * 4
+        assert len(looks) > 1
+        assert (crew.lost > 0) == (gone == "the cluster")  # Dask itself gives what a worker had to another
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_solves_inner_problems():
+    instance = generate("cluster", "joint", 1, jobs=3, servers=4, widths=(2, 3))
+    alone = ddlopt.solve(instance, "refinement", time_limit=60, gap=1e-4)
+    with dask().LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        found = ddlopt.solve(instance, f"refinement:cluster={cluster.scheduler_address}", time_limit=120, gap=1e-4)
+    assert found.checked
+    assert found.objective == pytest.approx(alone.objective, rel=2e-4)
+    assert found.details["inner_solves"] > 0
 
 
 def test_nobody_waits_for_a_worker_when_it_is_late():
