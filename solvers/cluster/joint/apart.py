@@ -17,8 +17,9 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch, list_starts
 from ddlopt.solvers.cluster.jobs.start_order import with_widths
+from ddlopt.solvers.cluster.joint.fabric_search import fitted
 from ddlopt.solvers.cluster.joint.plans import Plans
-from ddlopt.solvers.cluster.joint.refinement import kernels_of_plans, with_plans
+from ddlopt.solvers.cluster.joint.refinement import kernels_of_plans, slowed, with_plans
 from ddlopt.solvers.codesign.compression_apart import compressed_first, compressed_last, without_compression
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
@@ -123,8 +124,11 @@ def retimed(instance: JointInstance, plan: JointPlan, seed: int, clock: Clock) -
     jobs = instance.at(lambda workload, choice: steps.get((workload, choice.servers)))
     widths = [run.servers for run in plan.runs]
     order = sorted(range(len(widths)), key=lambda place: (Fraction(plan.runs[place].start), place))
-    starts = list_starts(jobs, order, widths)
-    runs = [Run(start=str(at), servers=width) for at, width in zip(starts, widths, strict=True)]
+    schedule = _schedule(jobs, list_starts(jobs, order, widths), widths)
+    if instance.fabric is None:
+        runs = tuple(Run.model_validate(run) for (run,) in schedule.runs)
+    else:
+        runs = slowed(instance, fitted(jobs, instance, schedule), steps)
     return plan.changed(plans=plans, runs=runs)
 
 

@@ -274,8 +274,13 @@ def with_runs(plans: Plans, runs: tuple[Run, ...]) -> JointPlan:
                 WorkloadPlan(workload=workload, servers=servers, step_s=own.upper, least_s=own.lower, answer=own.answer)
             )
     steps = {(plan.workload, plan.servers): plan.step_s for plan in made}
-    own = []
+    return JointPlan(instance=instance.name, runs=slowed(instance, runs, steps), plans=tuple(made))
+
+
+def slowed(instance: JointInstance, runs: tuple[Run, ...], steps: dict[Pair, float]) -> tuple[Run, ...]:
+    """The runs, with a step time only where it is more than that of the plan."""
+    found = []
     for job, run in zip(instance.jobs, runs, strict=True):
         planned = run.step_s is None or run.step_s <= steps[job.workload, run.servers]
-        own.append(run.model_copy(update={"step_s": None}) if planned else run)
-    return JointPlan(instance=instance.name, runs=tuple(own), plans=tuple(made))
+        found.append(run.model_copy(update={"step_s": None}) if planned else run)
+    return tuple(found)

@@ -110,7 +110,7 @@ def test_a_job_without_any_plan_is_infeasible():
     assert f"jobs[0] ('{instance.jobs[0].name}') fits nowhere: no number of servers has a plan" in result.message
 
 
-def lossy(jobs=3):
+def lossy(jobs=3, crossing_bytes=0.0, **more):
     """Jobs of a network whose layers may be compressed, on two servers or three."""
     import numpy as np
 
@@ -118,7 +118,8 @@ def lossy(jobs=3):
 
     options = {"layers": 3, "strategies": 2, "reduction": 0.9, "compressors": 2, "error_slack": 0.8}
     problems = [random_job(np.random.default_rng(width), servers=width, degree=1, **options) for width in (2, 3)]
-    workload = {"name": "lossy", "choices": [{"servers": 2, "problem": 0}, {"servers": 3, "problem": 1}]}
+    choices = [{"servers": w, "problem": w - 2} | ({"crossing_bytes": crossing_bytes} if more else {}) for w in (2, 3)]
+    workload = {"name": "lossy", "choices": choices}
     return JointInstance.from_data(
         {
             "name": "lossy",
@@ -127,7 +128,18 @@ def lossy(jobs=3):
             "workloads": [workload],
             "jobs": [{"name": f"j{k}", "workload": 0, "iterations": 10 + k} for k in range(jobs)],
         }
+        | more
     )
+
+
+def test_compression_last_finds_hosts_and_rates_anew_in_a_fabric():
+    groups = [{"name": name, "hosts": hosts, "uplink_bytes_per_s": 1.0} for name, hosts in (("a", 2), ("b", 3))]
+    plain = ddlopt.solve(lossy(), "apart:compression=last", time_limit=60)
+    step = max(plain.solution.steps().values())
+    instance = lossy(crossing_bytes=step * 0.4, fabric={"groups": groups})
+    found = ddlopt.solve(instance, "apart:compression=last", time_limit=60)
+    assert ddlopt.check(instance, found.solution, exact=True).feasible
+    assert all(sum(count for _, count in run.places) == run.servers for run in found.solution.runs)
 
 
 def test_compression_last_keeps_servers_and_order_and_no_job_ends_later():
