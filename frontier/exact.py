@@ -20,6 +20,7 @@ _HOMES = {
     "compression/levels": "compression.timeline",
     "deployment/plan": "deployment.plan",
     "deployment/microbatches": "deployment.microbatches",
+    "deployment/pipeline": "deployment.pipeline",
     "deployment/partition": "deployment.partition",
     "deployment/strategies": "deployment.strategies",
     "aggregation/graph": "aggregation.graph",

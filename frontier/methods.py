@@ -66,6 +66,11 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
+        "deployment/pipeline",
+        ("pipeline-prices", "exact", "near ideals, and a bound by prices of layers for graphs of any width", "pipeline_prices:PipelinePrices"),
+        storey="frontier",
+    ),
+    *entries(
         "deployment/partition",
         ("device-sets", "exact", "branch and price over the sets of nodes that a device has", "device_sets.method:DeviceSets"),
         ("latency-tree", "exact", "latency by branch and bound over all sets and their order", "latency_tree:LatencyTree"),

@@ -73,7 +73,7 @@ class PipelineProgram(CertifiedMethod, uses=("seed",)):
         """Other problems, too many ideals."""
         reason = super().refuses(instance)
         if reason is None and not self.line and Stages(instance).ideals(self.most_ideals) is None:
-            return f"the graph has more than {self.most_ideals} ideals; use pipeline-line"
+            return f"the graph has more than {self.most_ideals} ideals; use near-ideals"
         return reason
 
     def find(self, instance: PipelineInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:

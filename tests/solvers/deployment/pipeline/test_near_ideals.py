@@ -1,0 +1,57 @@
+"""The search among near ideals: plans, never better than the optimum, and the optimum of graphs that are small."""
+
+from itertools import pairwise
+
+import numpy as np
+from pipeline_cases import best_of_all, drawn
+from volume import for_each, seeds
+
+from ddlopt.instances.generators.deployment import generate
+from ddlopt.models.deployment.pipeline.stages import Stages
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.pipeline.ideal_program import PipelineProgram
+from ddlopt.solvers.deployment.pipeline.methods import program
+from ddlopt.solvers.deployment.pipeline.near_ideals import Graph, NearIdeals
+
+
+@for_each("seed", seeds(4, 60))
+def test_it_finds_the_best_of_all_plans_of_small_graphs(seed):
+    instance = drawn(seed + 2000, most=3)
+    best, found = best_of_all(instance, exact=False), NearIdeals(patience=1).solve(instance, Limits(gap=0))
+    assert (best is None) == (found.solution is None)
+    if best is not None:
+        assert found.checked
+        assert abs(found.objective - best) <= 1e-9 * best
+
+
+def test_it_is_better_than_cuts_of_one_order_and_the_same_for_the_same_seed():
+    instance = generate("pipeline", 2, layers=40, shape="random", devices=8, alike=False)
+    line = PipelineProgram(line=True).solve(instance, Limits(gap=0)).objective
+    best = PipelineProgram().solve(instance, Limits(gap=0)).objective
+    found = NearIdeals(patience=2).solve(instance, Limits(), seed=1)
+    assert best * (1 - 1e-9) <= found.objective < line
+    assert NearIdeals(patience=2).solve(instance, Limits(), seed=1).solution == found.solution
+
+
+def test_ideals_of_a_beam_are_ideals_and_grow_by_a_layer():
+    instance = generate("pipeline", 2, layers=30, shape="random", devices=8, alike=False)
+    stages = Stages(instance)
+    graph, rng = Graph(stages), np.random.default_rng(0)
+    found = sorted(graph.beam(rng, 3, 0.3, 0, graph.whole), key=int.bit_count)
+    every = [ideal for ideal in found if all(stages.before[v] & ~ideal == 0 for v in range(32) if ideal >> v & 1)]
+    assert every == found
+    assert {then.bit_count() - now.bit_count() for now, then in pairwise(found)} == {0, 1}
+    # What a layer changes of what is sent is what the ideal with it sends beyond the other one.
+    for ideal in found[5:40:7]:
+        for layer in graph.next(ideal, graph.whole):
+            cut = [
+                sum(size for v in range(32) if each >> v & 1 for u, size in graph.bytes[v].items() if not each >> u & 1)
+                for each in (ideal, ideal | 1 << layer)
+            ]
+            assert abs(cut[1] - cut[0] - graph.gain(ideal, layer)) <= 1e-3
+
+
+def test_where_ideals_are_too_many_it_is_the_problem_s_own_method():
+    wide = generate("pipeline", 1, layers=80, shape="random", devices=16, alike=False)
+    assert program(wide, "highs") == NearIdeals()
+    assert program(generate("pipeline", 1, layers=8), "highs") == PipelineProgram()
