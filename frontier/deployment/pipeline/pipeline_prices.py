@@ -11,7 +11,7 @@ from ddlopt.frontier.deployment.pipeline.prices import Prices, Stage
 from ddlopt.models.deployment.pipeline.bounds import pipeline_bound
 from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.pipeline.near_ideals import NearIdeals
@@ -117,14 +117,14 @@ class Ascent:
         fine = 0
         while tried < rounds and self.asked_s < self.high_s and not self.clock.expired:
             tried += 1
-            self.prices.begin(np.round(now * (_FINE[fine] * self.size / max(now.sum(), 1e-9))).astype(np.int64))
+            self.prices.begin(np.round(now * (_FINE[fine] * self.size / now.sum())).astype(np.int64))
             before = self.low_s
             stages = self._refute()
             if stages is None:
                 break
             sets = self.prices.sets(stages, self.asked_s)
             worth = sum(self.prices.price[sets[stage]].sum() for stage in stages) / self.prices.price.sum()
-            if self.low_s > before or worth < least - 1e-9:
+            if self.low_s > before or worth < least * (1 - IMPROVEMENT_TOL):
                 self.best, least, radius = now, worth, min(1.0, 1.5 * radius)
             else:
                 radius *= 0.85

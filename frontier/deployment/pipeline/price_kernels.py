@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import kernel
+from ddlopt.models.tolerances import BOUND_MARGIN
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -140,7 +141,7 @@ def mixed_values(
                     break
                 left -= load
                 value += price[layer]
-            found[kind, place] = int(value * (1 + 1e-9) + 1e-9)
+            found[kind, place] = int(value * (1 + BOUND_MARGIN) + BOUND_MARGIN)
 
 
 @kernel("(i8[:, :, :, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8, i8[:, ::1])")

@@ -21,6 +21,7 @@ _WIDEST = 9
 _PLACES = 32
 """Places of a stage that are told apart, by the devices up to it."""
 _ANYWHERE = -1
+"""In place of one of them: layers may be from anywhere."""
 
 Stage = tuple[int, int, int, int]
 """Numbers of its degrees, of the samples in flight, and of its place."""

@@ -9,6 +9,7 @@ from ddlopt.models.deployment.pipeline.instance import PipelineInstance
 _HUB = 8
 """Edges from which on a layer may be open from the beginning."""
 _HUBS = 2
+"""How many such layers at most."""
 
 
 class Sweep(NamedTuple):
@@ -106,5 +107,6 @@ def _swept(
         frees.append(free)
         first.append(len(other))
         width = max(width, own + 1)
-    whole = [np.array(each, dtype=np.int64) for each in (order, slots, frees, first, other, edges)]
-    return lost, Sweep(*whole, np.array(made, dtype=np.bool_), width)
+    whole = (np.array(each, dtype=np.int64) for each in (order, slots, frees, first, other, edges))
+    fields = dict(zip(("order", "slot", "freed", "first", "other", "edges"), whole, strict=True))
+    return lost, Sweep(**fields, made=np.array(made, dtype=np.bool_), width=width)
