@@ -14,13 +14,13 @@ import numpy as np
 import ddlopt
 from benchmarks.harness import Benchmark, Option
 from ddlopt import instances
+from ddlopt.frontier.topology.collective.rings import Rings
+from ddlopt.frontier.topology.collective.tours import EXACT
 from ddlopt.instances import generators
 from ddlopt.instances.workloads.links_given import network, of_design
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.collective.rings import Rings
-from ddlopt.solvers.topology.collective.tours import EXACT
 
 ORDINARY = (
     ("torus", {"dimensions": "3x3"}), ("torus", {"dimensions": "3x4"}), ("torus", {"dimensions": "4x4"}),

@@ -1,6 +1,6 @@
 """What collective libraries do without knowing the network: rings in order, halving and doubling, two binary trees."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -9,7 +9,6 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree, longest_way
 from ddlopt.models.topology.collective.prices import shortest
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.topology.collective.rings import ring_trees
 
 Edges = list[tuple[int, int]]
 """(nearer to the root, farther)."""
@@ -88,6 +87,23 @@ class RingInOrder(Heuristic, uses=()):
         )
         trees = tuple(ring_trees(instance, ring, Fraction(1)))
         return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=trees), {}
+
+
+def ring_trees(instance: CollectiveInstance, ring: Sequence[Path], share: Fraction) -> Iterable[Tree]:
+    """A path for each root, out of it or into it along the ring."""
+    count = instance.accelerators
+    wanted = range(count) if instance.root is None else (instance.root,)
+    for place, path in enumerate(ring):
+        if path[0] not in wanted:
+            continue
+        around = tuple(ring[(place + each) % count] for each in range(count - 1))
+        into = tuple(ring[(place + 1 + each) % count] for each in range(count - 1))
+        yield Tree(
+            share=str(share / len(wanted)),
+            root=path[0],
+            gather=into if instance.collective in ("reduce-scatter", "all-reduce") else (),
+            spread=around if instance.collective != "reduce-scatter" else (),
+        )
 
 
 @dataclass(frozen=True)

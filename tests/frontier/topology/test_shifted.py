@@ -10,6 +10,7 @@ import pytest
 from volume import for_each, seeds, slow
 
 import ddlopt
+from ddlopt.frontier.topology.collective.rings import Rings
 from ddlopt.frontier.topology.collective.shifted import Shifted
 from ddlopt.frontier.topology.collective.shifts import shifts
 from ddlopt.instances import generators
@@ -20,7 +21,6 @@ from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.prices import shortest
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.forest import Forest
-from ddlopt.solvers.topology.collective.rings import Rings
 from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
 from ddlopt.solvers.topology.collective.spanning import least_spanning
 

@@ -6,11 +6,11 @@ import pytest
 from volume import for_each
 
 import ddlopt
+from ddlopt.frontier.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.errors import OptionError, SolverError, SolverMissingError, UnknownNameError
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs, convex
 from ddlopt.solvers.backends.convex import Convex

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from topology_cases import job
 
+from ddlopt.frontier.topology.concave_matching import ConcaveMatchingFinder
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.solvers.contracts import Limits, Status
@@ -14,7 +15,6 @@ from ddlopt.solvers.topology.draft import Draft
 from ddlopt.solvers.topology.expander import Expander
 from ddlopt.solvers.topology.ocs_greedy import OcsGreedy, join_all
 from ddlopt.solvers.topology.references import FatTree, IdealSwitch
-from ddlopt.solvers.topology.topoopt.concave_matching import ConcaveMatchingFinder
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 HEURISTICS = (

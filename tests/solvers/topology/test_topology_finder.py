@@ -3,10 +3,10 @@ import itertools
 import numpy as np
 import pytest
 
+from ddlopt.frontier.topology.concave_matching import ConcaveMatchingFinder
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.topology.topoopt.concave_matching import ConcaveMatchingFinder
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder, allreduce_degree, released_degree
 
 PAPER, RELEASED = TopologyFinder(), TopologyFinder(variant="released")

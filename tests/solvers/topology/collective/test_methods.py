@@ -14,6 +14,8 @@ from shared_data import shared_data
 from volume import for_each, slow
 
 import ddlopt
+from ddlopt.frontier.topology.collective.rings import Rings
+from ddlopt.frontier.topology.collective.tours import good_tour, least_tour, length
 from ddlopt.instances import generators
 from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.errors import RangeError
@@ -28,9 +30,7 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.collective.baselines import binary_tree
 from ddlopt.solvers.topology.collective.columns import TreeColumns
 from ddlopt.solvers.topology.collective.forest import Forest
-from ddlopt.solvers.topology.collective.rings import Rings
 from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
-from ddlopt.solvers.topology.collective.tours import good_tour, least_tour, length
 
 COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all")
 ROOM = tuple(entry for entry in entries("topology") if entry.summary.startswith("collective: "))

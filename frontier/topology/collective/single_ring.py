@@ -11,6 +11,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
+from ddlopt.frontier.topology.collective.tours import Floats
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
 from ddlopt.solvers.topology.collective.shares import (
@@ -20,7 +21,6 @@ from ddlopt.solvers.topology.collective.shares import (
     loads,
     roundings,
 )
-from ddlopt.solvers.topology.collective.tours import Floats
 
 MOST = 9
 """Accelerators up to which all orders are kept: 40 320."""

@@ -8,13 +8,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ddlopt.frontier.topology.collective.single_ring import MOST, best_order
+from ddlopt.frontier.topology.collective.tours import EXACT, Floats, good_tour, least_tour
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.bounds import bandwidth_bound
-from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path
 from ddlopt.models.topology.collective.prices import shortest, through_switches
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
+from ddlopt.solvers.topology.collective.baselines import ring_trees
 from ddlopt.solvers.topology.collective.columns import seconds_of
 from ddlopt.solvers.topology.collective.shares import (
     SAME,
@@ -23,8 +26,6 @@ from ddlopt.solvers.topology.collective.shares import (
     loads,
     roundings,
 )
-from ddlopt.solvers.topology.collective.single_ring import MOST, best_order
-from ddlopt.solvers.topology.collective.tours import EXACT, Floats, good_tour, least_tour
 
 Ring = tuple[Path, ...]
 """Paths from each accelerator to the next one, all around."""
@@ -42,7 +43,7 @@ class Rings(CertifiedMethod, uses=("seed",)):
     ----------
     mixture : bool
         Many rings at once; or one, whose hops may be over several paths. Of up to nine accelerators the best order is
-        found and proven (:mod:`~ddlopt.solvers.topology.collective.single_ring`), of more the one that takes the least
+        found and proven (:mod:`~ddlopt.frontier.topology.collective.single_ring`), of more the one that takes the least
         time over all its hops together.
     forwarding : bool
         Whether accelerators forward between neighbours of the ring, or only switches do.
@@ -164,20 +165,3 @@ def _plan(instance: CollectiveInstance, rings: Iterable[Ring], shares: Iterable[
     pairs = zip(rings, shares, strict=True)
     trees = [tree for ring, share in pairs for tree in ring_trees(instance, ring, share)]
     return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(trees))
-
-
-def ring_trees(instance: CollectiveInstance, ring: Ring, share: Fraction) -> Iterable[Tree]:
-    """A path for each root, out of it or into it along the ring."""
-    count = instance.accelerators
-    wanted = range(count) if instance.root is None else (instance.root,)
-    for place, path in enumerate(ring):
-        if path[0] not in wanted:
-            continue
-        around = tuple(ring[(place + each) % count] for each in range(count - 1))
-        into = tuple(ring[(place + 1 + each) % count] for each in range(count - 1))
-        yield Tree(
-            share=str(share / len(wanted)),
-            root=path[0],
-            gather=into if instance.collective in ("reduce-scatter", "all-reduce") else (),
-            spread=around if instance.collective != "reduce-scatter" else (),
-        )

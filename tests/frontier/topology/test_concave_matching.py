@@ -8,8 +8,8 @@ import pyomo.environ as pyo
 import pytest
 from volume import for_each, seeds
 
+from ddlopt.frontier.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.models.topology.planes import colour_planes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status

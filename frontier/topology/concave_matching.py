@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.models.errors import OptionError
-from ddlopt.models.topology.formulations.concave_matching import ConcaveMatching
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.topology.draft import Draft
@@ -25,7 +25,7 @@ MATCHING_GAP = 1e-4
 class ConcaveMatchingFinder(TopologyFinder, uses=("seed",)):
     """The paper's TopologyFinder, except that the links for model-parallel traffic are an exact b-matching.
 
-    :class:`~ddlopt.models.topology.formulations.concave_matching.ConcaveMatching` with halving weights is solved once
+    :class:`~ddlopt.frontier.topology.formulations.concave_matching.ConcaveMatching` with halving weights is solved once
     for the ports that rings leave at every server: for one-way optics, where links need not be two-way, as a linear
     program; for duplex optics as a MILP that leaves the planes to the colouring, or, for one port, as the single
     matching that it is. Ports that some servers have beyond that go to repeated matching, as does everything if the
