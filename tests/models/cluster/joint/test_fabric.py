@@ -7,8 +7,10 @@ import pytest
 from refusals import one_line
 
 from ddlopt.models.cluster import JointInstance, JointPlan, evaluate
+from ddlopt.models.cluster.joint.bounds import least_times, uplinks_bound
 from ddlopt.models.cluster.joint.fabric import Fabric
 from ddlopt.models.errors import InstanceError
+from ddlopt.models.tolerances import ROUNDING
 
 # Two blocks: one of racks of 2 and 2 hosts, one of a rack of 3.
 GROUPS = [
@@ -87,7 +89,7 @@ GOOD = (("0", [(2, 2)]), ("0", [(4, 3)]))
         ((("0", [(2, 1), (3, 1)]), ("0", [(3, 1), (4, 2)], 1.4)), "an uplink carries what is reserved", "of 'b', 0 s"),
         ((("0", [(2, 2)]), ("0", [(4, 3)], 0.9)), "a job is no faster than its plan", "job 'y'"),
         ((("0", [(0, 2)]), GOOD[1]), "places are racks", "job 'x'"),
-        ((("0", [(9, 2)]), GOOD[1]), "places are racks", "job 'x'"),
+        ((("0", [(5, 2)]), GOOD[1]), "places are racks", "job 'x'"),
         ((("0", [(2, 2), (3, 0)]), GOOD[1]), "a job has hosts where it is", "job 'x', group 3"),
         ((("0", [(2, 1), (2, 1)]), GOOD[1]), "a rack is named once", "job 'x'"),
     ],
@@ -110,6 +112,21 @@ def test_a_job_has_a_host_for_each_server_and_none_without_a_fabric():
     plain = good.changed(runs=[run.model_dump() | {"places": []} for run in good.runs])
     assert evaluate(made(fabric=None), plain).feasible
     assert {each.kind for each in evaluate(made(), plain).violations} == {"a job has a host for each of its servers"}
+
+
+def test_what_jobs_send_at_least_is_carried_by_all_uplinks_of_a_cut():
+    """Five hosts are in two groups of either cut: 20 bytes a job over each uplink; seven send 40 over two or three."""
+    choices = [{"servers": width, "step_s": 1.0, "crossing_bytes": sent} for width, sent in ((5, 2.0), (7, 4.0))]
+    jobs = [DATA["jobs"][place] | {"arrival_s": arrival_s} for place, arrival_s in enumerate((4, 3))]
+    wide = made(workloads=[{"name": "told", "choices": choices}], jobs=jobs)
+
+    def bound_of(instance):
+        return uplinks_bound(instance, least_times(instance, lambda _, choice: 1.0))
+
+    exact = 3 + 2 * 2 * 20 / 11  # the cut of blocks; racks carry as much at 17
+    assert exact * (1 - 3 * ROUNDING) <= bound_of(wide) < exact
+    assert bound_of(wide.changed(objective="weighted_completion")) == 0
+    assert bound_of(wide.changed(fabric=None)) == 0
 
 
 def test_what_does_not_use_a_fabric_is_written_as_before():

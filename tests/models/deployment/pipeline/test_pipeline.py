@@ -11,6 +11,7 @@ from ddlopt.models.deployment import PipelineInstance, PipelinePlan
 from ddlopt.models.deployment.pipeline.bounds import exact_pipeline_bound, pipeline_bound
 from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.errors import InfeasibleError, InstanceError
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 def option(name, time_s, weight=0.0, kept=0.0, fixed=0.0, gathered=(), scattered=()):
@@ -106,6 +107,19 @@ def test_what_is_broken_is_found(kind, exact):
 
 
 @pytest.mark.parametrize("exact", [False, True])
+def test_layers_that_are_nowhere_or_twice_are_counted(exact):
+    for broken, times in zip(BROKEN["every layer is in one stage"], (0, 2, 2), strict=True):
+        told = evaluate_pipeline(instance(), broken, exact).violations
+        assert [each.lhs for each in told if each.kind == "every layer is in one stage"] == [times]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_as_many_replicas_as_samples_are_allowed(exact):
+    whole = plan({"layers": [0, 1, 2], "replicas": 8, "tensor": 1, "options": ["kept"] * 3})
+    assert evaluate_pipeline(instance(devices=8), whole, exact).feasible
+
+
+@pytest.mark.parametrize("exact", [False, True])
 def test_limits_are_held(exact):
     limits = {"devices": ("devices suffice", 5), "memory_bytes": ("memory suffices", 16.9)}
     for field, (kind, value) in limits.items():
@@ -166,6 +180,7 @@ def test_the_bound_by_hand():
     assert exact_pipeline_bound(instance(devices=24)) == Fraction(4 + Fraction(7, 8) * 6) / 8
     with one_line(InfeasibleError, "layer 'first' does not fit: its least memory is 3 bytes, by 'again' on 1 devices"):
         pipeline_bound(instance(memory_bytes=2.5))
+    assert pipeline_bound(instance(memory_bytes=3 * (1 - FEASIBILITY_TOL / 2))) > 0  # as much room as the check has
     only = instance(layers=[*DATA["layers"][:2], layer("last", (8, [option("kept", 1)]))])
     with one_line(InfeasibleError, "layer 'last' needs 8 devices at least, and there are 6"):
         pipeline_bound(only)
