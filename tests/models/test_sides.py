@@ -8,12 +8,18 @@ from sides import SIDES
 
 from ddlopt.models.contracts import Violation
 
+MAKERS = {"Violation", "_fail"}
+
+
+def _called(function):
+    return getattr(function, "id", getattr(function, "attr", ""))
+
 
 def said():
     """Rules, with the sides that they say."""
     for file in sorted((ROOT / "models").rglob("*.py")):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Violation" and len(call.args) == 4:
+            if isinstance(call, ast.Call) and _called(call.func) in MAKERS and len(call.args) == 4:
                 rule, _, *sides = (getattr(each, "value", None) for each in call.args)
                 if isinstance(rule, str) and any(isinstance(each, int) for each in sides):
                     yield rule

@@ -212,3 +212,16 @@ def test_cuts_of_up_to_twelve_nodes_are_those_of_all_cuts(seed):
             narrowest = leaves if narrowest is None else min(narrowest, leaves)
     assert worst_gather_cut(instance).value == worst * below / unit
     assert narrowest_cut(instance).value == narrowest * unit / below
+
+
+def test_parts_are_joined_by_links_of_a_bandwidth_or_more():
+    """Two boxes of two, a thin link between them, and a switch beside one of them, which is no part by itself."""
+    pairs = [(0, 1, 4.0), (2, 3, 4.0), (1, 2, 1.0), (3, 4, 2.0)]
+    both = [(j, i, b) for i, j, b in pairs]
+    links = [{"source": i, "target": j, "bytes_per_s": b} for i, j, b in pairs + both]
+    instance = CollectiveInstance(
+        name="boxes", accelerators=4, switches=1, links=links, collective="all-reduce", collective_bytes=1.0
+    )
+    single = [frozenset({node}) for node in range(4)]
+    boxes = [frozenset({0, 1}), frozenset({2, 3})]
+    assert parts(instance) == [single, boxes, [boxes[0], frozenset({2, 3, 4})]]
