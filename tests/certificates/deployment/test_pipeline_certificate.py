@@ -103,7 +103,12 @@ def test_options_of_a_stage(seed):
         with one_line(RefutedError, "may take less"):
             check(one_stage(options, memory), Fraction(1, 10**6))
     else:
-        check_around(one_stage(options, memory), Fraction(min(found)) if found else None)
+        instance, best = one_stage(options, memory), Fraction(min(found)) if found else None
+        check_around(instance, best)
+        for claim, slow in (
+            ((best * (1 - NEAR), True), (best * (1 + NEAR), False)) if found else ((Fraction(9**9), True),)
+        ):
+            assert is_slow(tables_of(instance, claim), 0, len(options), 0, 0, 1) is slow
 
 
 @for_each("seed", seeds(12, 150))
@@ -122,18 +127,23 @@ def test_stages_one_by_one(seed):
             for more in (-NEAR, NEAR) if least is not None else (-NEAR,):
                 claim = Fraction(10**9) if least is None else least * (1 + more)
                 tables = tables_of(instance, claim)
-                room = room_for(tables)
                 degree, number = instance.tensors.index(tensor), instance.replicas.index(replicas)
-                size = _put(tables, room, ahead, behind)
-                assert size == len(layers)
-                base = _cut(tables, room, size, degree)
-                assert _is_slow(tables, room, size, base, degree, number, flying) is (more < 0)
+                assert is_slow(tables, ahead, behind, degree, number, flying) is (more < 0)
                 if _overfull(tables, ahead, behind, degree, flying):
                     assert least is None
                 if flying == 1:
                     menus = [instance.layers[layer].menu(tensor) for layer in layers]
                     lean = sum(min(each.kept_bytes + each.fixed_bytes for each in menu) for menu in menus)
                     assert _overfull(tables, ahead, behind, degree, 1) == (lean > instance.memory_bytes)
+
+
+def is_slow(tables, ahead, behind, degree, number, flying):
+    """What is asked of a stage, whatever stands where the kernels calculate."""
+    room = room_for(tables)
+    for each in room:
+        each[...] = 2**38 + 7
+    size = _put(tables, room, ahead, behind)
+    return _is_slow(tables, room, size, _cut(tables, room, size, degree), degree, number, flying)
 
 
 def least_time(instance, layers, tensor, replicas, flying):
