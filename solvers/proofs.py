@@ -275,7 +275,7 @@ def prove(
     trees : bool
         Whether trees over formulations are looked for, too.
     """
-    from ddlopt.solvers.linear_proof.tree import prove as search
+    from ddlopt.frontier.linear_proof.tree import prove as search
 
     end = None if time_limit is None else time.monotonic() + time_limit
     problem, sign = problem_of(instance), 1 if instance.sense == "minimize" else -1

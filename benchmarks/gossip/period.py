@@ -4,12 +4,12 @@ Each cell: seconds to the target (period). With stragglers, also what a plan los
 """
 
 import ddlopt
+from benchmarks.gossip.convex_period import GeometricProgram
 from benchmarks.harness import Benchmark, Option, solved
 from ddlopt.instances.generators import generate
 from ddlopt.models.gossip import evaluate
 from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.period.convex import GeometricProgram
 
 METHODS = {
     "best-period": "best-period",

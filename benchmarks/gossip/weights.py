@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import networkx as nx
 import numpy as np
 
+from benchmarks.gossip.convex_weights import Semidefinite
 from benchmarks.harness import Benchmark, Option, clocked, shown, timed
 from ddlopt.instances.generators import generate
 from ddlopt.models.gossip import GossipWeights, WeightsInstance, evaluate
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.weights.convex import Semidefinite
 
 SIZES = ((50, 200), (100, 400), (200, 1000), (400, 2000), (1000, 5000))
 """Nodes, edges."""

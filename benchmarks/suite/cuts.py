@@ -13,10 +13,10 @@ from benchmarks.harness import Benchmark, Option
 from ddlopt import instances
 from ddlopt.certificates.linear import check_tree, program_of
 from ddlopt.certificates.linear.cuts import with_cuts
+from ddlopt.frontier.linear_proof.tree import prove
 from ddlopt.instances.index import PROVEN
 from ddlopt.models.catalogue import problem_of
 from ddlopt.solvers import proofs
-from ddlopt.solvers.linear_proof.tree import prove
 
 NAMES = (
     "aggregation/hot-racks4-jobs3-p600",

@@ -17,11 +17,11 @@ import numpy as np
 from benchmarks.harness import Benchmark, Option
 from ddlopt import instances
 from ddlopt.certificates.linear.objective import bound_of
+from ddlopt.frontier.linear_proof.tree import _relaxation
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import DdloptError
 from ddlopt.solvers import proofs
-from ddlopt.solvers.linear_proof.tree import _relaxation
 
 WAYS = {"presolve": "on", "no presolve": "off"}
 MOST_CHECKING_S = 0.2

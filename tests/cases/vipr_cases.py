@@ -5,7 +5,7 @@ from fractions import Fraction
 from ddlopt.certificates.linear import check_tree, program_of
 from ddlopt.certificates.linear.cuts import with_cuts
 from ddlopt.certificates.linear.vipr import vipr_text
-from ddlopt.solvers.linear_proof.tree import prove
+from ddlopt.frontier.linear_proof.tree import prove
 
 HAND = """% at least one of x and y, and no more than half of it each: no whole point
 VER 1.0 VAR 2 x y INT 2 0 1

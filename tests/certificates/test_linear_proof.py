@@ -29,10 +29,10 @@ from ddlopt.certificates.linear import (
 from ddlopt.certificates.linear.cuts import with_cuts
 from ddlopt.certificates.linear.objective import _Rational, bound_of, claim_for
 from ddlopt.certificates.linear.plain import plain_tree
+from ddlopt.frontier.linear_proof import tree as tree_search
+from ddlopt.frontier.linear_proof.tree import prove
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.solvers import proofs
-from ddlopt.solvers.linear_proof import tree as tree_search
-from ddlopt.solvers.linear_proof.tree import prove
 
 
 def proves(model, claim, nodes, cuts=(), cutoff=None):

@@ -20,11 +20,11 @@ from volume import slow
 import ddlopt
 from ddlopt import instances
 from ddlopt.certificates.own import own_certificate
+from ddlopt.frontier.linear_proof.tree import prove
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problems
 from ddlopt.models.errors import DdloptError, RefutedError, SolutionError, SolverError
 from ddlopt.solvers import proofs
-from ddlopt.solvers.linear_proof.tree import prove
 
 BUNDLED = {
     "combinatorial": "topology/bert-n12-d4",

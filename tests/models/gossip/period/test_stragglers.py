@@ -9,6 +9,7 @@ import pytest
 from refusals import one_line
 from volume import for_each, seeds
 
+from benchmarks.gossip.convex_period import GeometricProgram
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import InstanceError, NotApplicableError, OptionError
 from ddlopt.models.gossip import PeriodInstance, PeriodPlan, bound, evaluate
@@ -17,7 +18,6 @@ from ddlopt.models.gossip.period.stragglers import MOST_STEPS, Stragglers, slowe
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.gossip.period.convex import GeometricProgram
 
 TINY = Fraction(1, 2**180)
 

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from volume import for_each, seeds
 
 import ddlopt
+from benchmarks.gossip.convex_matchings import SemidefiniteMatcha
 from ddlopt.instances.library.gossip.matchings import matcha_8
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import MatchingsInstance, Network, evaluate
@@ -15,7 +16,6 @@ from ddlopt.models.gossip.matchings.second_moments import SecondMoment
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
-from ddlopt.solvers.gossip.matchings.convex import SemidefiniteMatcha
 from ddlopt.solvers.gossip.matchings.decompositions import Kempe, coloured, colours_of, fewest_matchings, grouped
 from ddlopt.solvers.gossip.matchings.moment_newton import _Path, best_weights
 from ddlopt.solvers.gossip.matchings.search import MatchingsSearch

@@ -8,6 +8,7 @@ import pytest
 from volume import for_each, seeds, slow
 
 import ddlopt
+from benchmarks.gossip.convex_period import GeometricProgram
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import evaluate
@@ -15,7 +16,6 @@ from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.gossip.period.convex import GeometricProgram
 from ddlopt.solvers.gossip.period.rounds import Mixing
 from ddlopt.solvers.gossip.period.rules import adacomm_period
 from ddlopt.solvers.gossip.period.search import best_period

@@ -8,12 +8,12 @@ import pytest
 from volume import for_each
 
 import ddlopt
+from benchmarks.gossip.convex_weights import Semidefinite
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import Network, WeightsInstance, evaluate
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.spectral.interior_point import solve
-from ddlopt.solvers.gossip.weights.convex import Semidefinite
 from ddlopt.solvers.gossip.weights.exact import FastestWeights
 from ddlopt.solvers.gossip.weights.programs import WeightsProgram
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.certificates.linear import ExactModel, program_of
+from ddlopt.frontier.linear_proof.cuts import only_needed, strengthened
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.solvers.backends.silent_highs import SilentHighs
-from ddlopt.solvers.linear_proof.cuts import only_needed, strengthened
 
 Vector = npt.NDArray[np.float64]
 
