@@ -33,7 +33,7 @@ from ddlopt.models.reading import UnreadableError, decoded, is_fraction, parsed,
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import formulation_of
 from ddlopt.solvers.exact import build_model
-from ddlopt.solvers.provers import prover
+from ddlopt.solvers.provers import prover, tree_prover
 
 COMBINATORIAL = "ddlopt combinatorial certificate"
 COMBINATORIAL_METHOD = "combinatorial"
@@ -275,8 +275,9 @@ def prove(
     trees : bool
         Whether trees over formulations are looked for, too.
     """
-    from ddlopt.frontier.linear_proof.tree import prove as search
-
+    search = tree_prover()
+    if search is None and method not in (None, COMBINATORIAL_METHOD):
+        raise NotApplicableError("trees over formulations are written by ddlopt's frontier, which is hidden")
     end = None if time_limit is None else time.monotonic() + time_limit
     problem, sign = problem_of(instance), 1 if instance.sense == "minimize" else -1
     objective = problem.evaluate(instance, solution, exact=True).objective
@@ -294,7 +295,10 @@ def prove(
         best = known.claim, known
         if sign * known.claim >= sign * target and not witness:
             return known, True
-    names = [] if method == COMBINATORIAL_METHOD or not trees else [method] if method else list(formulations(instance))
+    if search is None or method == COMBINATORIAL_METHOD or not trees:
+        names = []
+    else:
+        names = [method] if method else list(formulations(instance))
     if own is not None:
         # Some go on until they are told to end, and a tree is there for what they cannot prove.
         part = None if time_limit is None else time_limit / 2 if names else time_limit
@@ -306,6 +310,7 @@ def prove(
         if best is not None and sign * best[0] >= sign * target:
             return best[1], True
     for place, name in enumerate(names):
+        assert search is not None
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:
             break

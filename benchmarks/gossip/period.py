@@ -4,8 +4,8 @@ Each cell: seconds to the target (period). With stragglers, also what a plan los
 """
 
 import ddlopt
-from benchmarks.gossip.convex_period import GeometricProgram
 from benchmarks.harness import Benchmark, Option, solved
+from ddlopt.analysis.gossip_convex.period import GeometricProgram
 from ddlopt.instances.generators import generate
 from ddlopt.models.gossip import evaluate
 from ddlopt.models.gossip.period.instance import PeriodInstance

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 import networkx as nx
 import numpy as np
 
-from benchmarks.gossip.convex_weights import Semidefinite
 from benchmarks.harness import Benchmark, Option, clocked, shown, timed
+from ddlopt.analysis.gossip_convex.weights import Semidefinite
 from ddlopt.instances.generators import generate
 from ddlopt.models.gossip import GossipWeights, WeightsInstance, evaluate
 from ddlopt.solvers.contracts import Limits

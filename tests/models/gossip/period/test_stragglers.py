@@ -9,7 +9,7 @@ import pytest
 from refusals import one_line
 from volume import for_each, seeds
 
-from benchmarks.gossip.convex_period import GeometricProgram
+from ddlopt.analysis.gossip_convex.period import GeometricProgram
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import InstanceError, NotApplicableError, OptionError
 from ddlopt.models.gossip import PeriodInstance, PeriodPlan, bound, evaluate

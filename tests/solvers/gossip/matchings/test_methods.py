@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from volume import for_each, seeds
 
 import ddlopt
-from benchmarks.gossip.convex_matchings import SemidefiniteMatcha
+from ddlopt.analysis.gossip_convex.matchings import SemidefiniteMatcha
 from ddlopt.instances.library.gossip.matchings import matcha_8
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import MatchingsInstance, Network, evaluate

@@ -8,7 +8,7 @@ import pytest
 from volume import for_each, seeds, slow
 
 import ddlopt
-from benchmarks.gossip.convex_period import GeometricProgram
+from ddlopt.analysis.gossip_convex.period import GeometricProgram
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import evaluate

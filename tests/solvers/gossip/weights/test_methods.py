@@ -8,7 +8,7 @@ import pytest
 from volume import for_each
 
 import ddlopt
-from benchmarks.gossip.convex_weights import Semidefinite
+from ddlopt.analysis.gossip_convex.weights import Semidefinite
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import Network, WeightsInstance, evaluate
 from ddlopt.solvers.catalogue import method

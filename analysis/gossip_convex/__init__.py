@@ -1,0 +1,1 @@
+"""Gossip by generic convex solvers, which benchmarks and tests compare with."""
