@@ -32,8 +32,21 @@ def _least(profile: Floats, times: Floats, count: int, first: int, end: float, f
 
 
 @helper
-def _choose(width: int, free: Floats, above: Ints, racks: Ints, hosts: Ints, room: Floats, used: Floats) -> bool:
-    """Hosts for a job, in ``used``: in the smallest group with room, of several the fullest; there in few parts."""
+def _choose(
+    width: int,
+    free: Floats,
+    rates: Floats,
+    rate: float,
+    above: Ints,
+    racks: Ints,
+    hosts: Ints,
+    room: Floats,
+    used: Floats,
+) -> bool:
+    """Hosts for a job, in ``used``: in the smallest group with room, of several the fullest; there in few parts.
+
+    Parts with ``rate`` left on their uplinks come first.
+    """
     many = len(above)
     for k in range(many):
         room[k], used[k] = free[k], 0.0
@@ -61,11 +74,12 @@ def _choose(width: int, free: Floats, above: Ints, racks: Ints, hosts: Ints, roo
         for k in range(many):
             if above[k] != inside or room[k] <= 0:
                 continue
-            if room[k] >= left and (fits < 0 or room[k] < room[fits]):
+            wide = rates[k] >= rate
+            if room[k] >= left and (fits < 0 or _comes_first(wide, rates[fits] >= rate, room[fits] - room[k])):
                 fits = k
-            if largest < 0 or room[k] > room[largest]:
+            if largest < 0 or _comes_first(wide, rates[largest] >= rate, room[k] - room[largest]):
                 largest = k
-        if fits >= 0:
+        if fits >= 0 and (rates[fits] >= rate or rates[largest] < rate):
             inside = fits
             continue
         left -= room[largest]
@@ -75,6 +89,11 @@ def _choose(width: int, free: Floats, above: Ints, racks: Ints, hosts: Ints, roo
         if above[k] >= 0:
             used[above[k]] += used[k]
     return True
+
+
+@helper
+def _comes_first(wide: bool, other: bool, better: float) -> bool:
+    return (wide and not other) or (wide == other and better > 0)
 
 
 @helper
@@ -104,6 +123,36 @@ def _cut(times: Floats, hosts: Floats, rates: Floats, count: int, moment: float)
     hosts[k] = hosts[k - 1]
     rates[k] = rates[k - 1]
     return count + 1
+
+
+@helper
+def _end(
+    start: float,
+    length: float,
+    load: float,
+    width: int,
+    used: Floats,
+    rates: Floats,
+    times: Floats,
+    count: int,
+    at: int,
+    uplinks: Floats,
+    left: Floats,
+) -> float:
+    """When a job ends, as fast as its uplinks let it; infinite where they do not."""
+    end = start + length
+    for _ in range(_SLOWER):
+        _least(rates, times, count, at, end, left)
+        rate = np.inf
+        for k in range(len(used)):
+            if load > 0 and 0 < used[k] < width:
+                rate = min(rate, left[k] if left[k] > _LEAST * uplinks[k] else 0.0)
+        if rate == 0.0:
+            return np.inf
+        if load <= rate * (end - start) * (1 + _SAME):
+            return end
+        end = start + load / rate
+    return np.inf
 
 
 @helper
@@ -146,31 +195,23 @@ def _place(
             start = max(jobs[0, job], times[at])
             if start + length >= ends[job]:
                 break
-            end = start + length
-            _least(free, times, count, at, end, own_hosts)
-            if _choose(width, own_hosts, above, racks, hosts, room, used):
-                for _ in range(_SLOWER):
-                    _least(rates, times, count, at, end, own_rates)
-                    rate, possible = np.inf, True
+            _least(free, times, count, at, start + length, own_hosts)
+            _least(rates, times, count, at, start + length, own_rates)
+            for careful in (True, False):
+                rate = load / length * (1 - _SAME) if careful else 0.0
+                if not _choose(width, own_hosts, own_rates, rate, above, racks, hosts, room, used):
+                    break
+                end = _end(start, length, load, width, used, rates, times, count, at, uplinks, room)
+                if end < ends[job] and end > start + length:
+                    _least(free, times, count, at, end, room)
                     for k in range(many):
-                        if load > 0 and 0 < used[k] < width:
-                            rate = min(rate, own_rates[k])
-                            possible = possible and own_rates[k] > _LEAST * uplinks[k]
-                    if not possible:
-                        end = np.inf
-                    if not possible or load <= rate * (end - start) * (1 + _SAME):
-                        break
-                    end = start + load / rate
-                else:
-                    end = np.inf
-                if end < ends[job]:
-                    _least(free, times, count, at, end, own_hosts)
-                    for k in range(many):
-                        if racks[k] == 1 and used[k] > own_hosts[k]:
+                        if racks[k] == 1 and used[k] > room[k]:
                             end = np.inf
                 if end < ends[job]:
                     starts[job], ends[job] = start, end
                     places[job] = used
+                if load == 0 or end <= start + length:
+                    break
             at += 1
         count = _cut(times, free, rates, count, starts[job])
         count = _cut(times, free, rates, count, ends[job])
