@@ -13,10 +13,14 @@ _LOOKS = 10_000_000
 """Partial plans that branch and bound may look at, which takes about a minute."""
 _VERY_FEW_GROUPS = 5
 """With which it ends within half a minute nearly always."""
+_FEW_KICKS = 30
+"""Of the search before it, which then has a plan to leave behind what is slower."""
 _FEW_GROUPS = 20
 """With which the makespan bound may be the better one."""
 _TREE = 0.7
 """Part of the time for branch and bound where it may end."""
+_PRICES = 0.5
+"""The same for prices before it, and the search that goes on from their plans."""
 _SEARCH = 0.3
 """Part of the time for the local search where groups are many."""
 
@@ -29,10 +33,14 @@ def link(instance: DeploymentInstance, solver: str) -> Method | None:
     tree, prices = PlanTree(most=_LOOKS), PlanPrices()
     priced = prices.refuses(instance) is None
     if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
-        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, kicks=0), lambda _: PlanTree())
+        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, kicks=_FEW_KICKS), lambda _: PlanTree())
     if instance.groups > _FEW_GROUPS and priced:
         # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
         return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: prices, lambda _: _SEARCH)
-    opening: Method = prices if priced else PlanSearch()
-    later: Method = WarmStarted("exact", FAMILY, opening, lambda asked: closing(asked, solver))
-    return WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _TREE) if tree.may_end(instance) else later
+    if not priced:
+        later: Method = WarmStarted("exact", FAMILY, PlanSearch(), lambda asked: closing(asked, solver))
+        return WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _TREE) if tree.may_end(instance) else later
+    if tree.may_end(instance):
+        later = WarmStarted("exact", FAMILY, tree, lambda asked: closing(asked, solver), lambda _: _TREE)
+        return WarmStarted("exact", FAMILY, prices, lambda _: later, lambda _: _PRICES)
+    return WarmStarted("exact", FAMILY, prices, lambda asked: closing(asked, solver))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csc_array
 
 from ddlopt.frontier.deployment.plan.prices.kernels import Buckets, Figures, eliminate, weigh
+from ddlopt.frontier.deployment.plan.prices.memory import memory_of
 from ddlopt.frontier.deployment.plan.prices.quantities import Quantities, quantities
 from ddlopt.frontier.deployment.plan.prices.rows import Counted, OfPlan, Row, counted, summed, weights_of
 from ddlopt.frontier.deployment.plan.seats import Floats, Ints
@@ -27,6 +28,8 @@ _NEW_TIED = 1
 """The same of those that say nothing of many other plans."""
 _MUCH = 0.01
 """Of a mixture: a plan that has so much of it is looked at again for its largest rows."""
+_MOST_MEMORY = 20.0
+"""Price of a whole device group's memory, relative to the largest row: more than that says nothing more."""
 _CLOSE = 1e-4
 """Relative distance between bound and program at which no more is to be had."""
 _IN_VAIN = 60
@@ -36,12 +39,15 @@ _FIRST_STEP, _LEAST_STEP, _LONGER, _SHORTER = 0.3, 0.05, 1.3, 0.8
 
 
 class BestPrices:
-    r"""A bound on the step under every plan: the least of :math:`\sum_r \lambda_r f_r` over all plans.
+    r"""A bound on the step of every plan that fits: the least of a priced sum over all plans.
 
-    Each :math:`f_r` is a row (:mod:`~ddlopt.frontier.deployment.plan.prices.rows`), and prices :math:`\lambda \ge 0`
-    are 1 together. The least is found exactly, by eliminating one group after the other, where every group has at most
-    two neighbours when it is eliminated; otherwise what is handed on is a bound. A program over the plans found has the
-    next prices, and the largest rows of a plan found join the others.
+    The sum is :math:`\sum_r \lambda_r f_r + \sum_j \mu_j (m_j - 1)`. Each :math:`f_r` is a row
+    (:mod:`~ddlopt.frontier.deployment.plan.prices.rows`), and prices :math:`\lambda \ge 0` are 1 together. Each
+    :math:`m_j` is a share of memory (:func:`~ddlopt.frontier.deployment.plan.prices.memory.memory_of`), at most 1 where
+    a plan fits, and has any price :math:`\mu_j \ge 0`. In arrays of prices those of memory come first. The least is
+    found exactly, by eliminating one group after the other, where every group has at most two neighbours when it is
+    eliminated; otherwise what is handed on is a bound. A program over the plans found has the next prices, and the
+    largest rows of a plan found join the others.
 
     Attributes
     ----------
@@ -62,6 +68,7 @@ class BestPrices:
         self.plans: list[Ints] = []
         self.late: list[Floats] = []
         self._flat_s: list[npt.NDArray[np.float32]] = []
+        self._memory, fits = memory_of(self.figures.choices)
         self._rows: dict[Row, Counted] = {}
         self._values: list[list[float]] = []
         self._looked: list[bool] = []
@@ -90,9 +97,12 @@ class BestPrices:
         self._cost = np.zeros((len(figures.counts), int(figures.counts.max())))
         self._tables = np.zeros(max(1, int(self.buckets.table_at[-1])))
         self._best = np.zeros(0)
+        self._needs: list[Floats] = []
         self.left: Bools = np.arange(self._cost.shape[1]) < figures.counts[:, None]
+        # What does not fit by itself is in no plan, but where nothing fits at all.
+        self.left &= fits | ~(fits & self.left).any(axis=1, keepdims=True)
         self._step, self._vain = _FIRST_STEP, 0
-        self._see(np.zeros(len(figures.counts), np.int64), most=None)
+        self._see(self.left.argmax(axis=1), most=None)
 
     def part(self, left: Bools) -> "BestPrices":
         """The same for plans of fewer choices, from the best prices so far on; at least one of each group is left."""
@@ -101,9 +111,11 @@ class BestPrices:
         part._step, part._vain = _FIRST_STEP, 0
         groups = np.arange(len(left))
         plans = [place for place, plan in enumerate(self.plans) if left[groups, plan].all()]
-        rows = np.flatnonzero(self._best).tolist()
+        first = self._memory.shape[2]
+        rows = np.flatnonzero(self._best[first:]).tolist()
         part._rows = dict(each for place, each in enumerate(self._rows.items()) if place in set(rows))
-        part._best = self._best[rows]
+        part._best = np.concatenate([self._best[:first], self._best[first:][rows]])
+        part._needs = [self._needs[each] for each in plans]
         part.plans, part._flat_s = [self.plans[each] for each in plans], [self._flat_s[each] for each in plans]
         part._values = [[self._values[place][row] for row in rows] for place in plans]
         part._looked = [False] * len(plans)
@@ -140,12 +152,12 @@ class BestPrices:
 
     def _padded(self) -> Floats:
         """The best prices, with none for the rows that have come since."""
-        return np.concatenate([self._best, np.zeros(len(self._rows) - len(self._best))])
+        return np.concatenate([self._best, np.zeros(self.rows - len(self._best))])
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
-        return len(self._rows)
+        """How many prices there are: of memory, and of rows."""
+        return self._memory.shape[2] + len(self._rows)
 
     @property
     def completions(self) -> tuple[Floats, Floats]:
@@ -153,25 +165,35 @@ class BestPrices:
         return self._cost.copy(), self._tables.copy()
 
     def values(self, plan: Ints) -> Floats:
-        """(rows,) seconds of rows under a plan."""
+        """(prices,) what memory a plan needs beyond what there is, and seconds of rows."""
         of_plan = OfPlan(self.figures, plan)
-        return np.array([of_plan.value_s(weights_of(self.figures, row)) for row in self._rows])
+        seconds = [of_plan.value_s(weights_of(self.figures, row)) for row in self._rows]
+        return np.concatenate([self._beyond(plan), seconds])
+
+    def _beyond(self, plan: Ints) -> Floats:
+        """(rows of memory,) needed memory less all of it, in parts of what there is."""
+        beyond: Floats = self._memory[np.arange(len(plan)), plan].sum(axis=0) - 1.0
+        return beyond
 
     def least(self, prices: Floats, left: Bools | None = None) -> tuple[float, Ints]:
-        """A bound on the priced rows of every plan, or of those of some choices, and a plan."""
-        rows = [(price, row) for price, row in zip(prices.tolist(), self._rows.values(), strict=True) if price]
+        """A bound on the priced rows of every plan that fits, or of those of some choices, and a plan."""
+        memory, of_rows = np.split(prices, [self._memory.shape[2]])
+        rows = [(price, row) for price, row in zip(of_rows.tolist(), self._rows.values(), strict=True) if price]
         weights = summed(self.figures, rows)
         own, chosen = self.buckets, np.zeros(len(self.figures.counts), np.int64)
         left = self.left if left is None else left
         weigh(self._arrays, weights, left, own.table_at, own.of_pair, own.turned, self._cost, self._tables)
-        bound_s = eliminate(own, self.figures.counts, self._cost, self._tables, chosen)
-        return bound_s * (1.0 - BOUND_MARGIN), chosen
+        self._cost += self._memory @ memory
+        there_s = float(memory.sum())
+        bound_s = eliminate(own, self.figures.counts, self._cost, self._tables, chosen) - there_s
+        return bound_s - BOUND_MARGIN * (abs(bound_s) + there_s), chosen
 
     def _see(self, plan: Ints, most: int | None) -> int:
         """Add a plan, and its largest rows that say more than the bound, or all of them; returns how many."""
         of_plan = OfPlan(self.figures, plan)
         self._flat_s.append(of_plan.flat_s)
         self.plans.append(plan)
+        self._needs.append(self._beyond(plan))
         self._values.append([])
         self._looked.append(True)
         return self._add_rows(of_plan, most)
@@ -209,15 +231,18 @@ class BestPrices:
 
     def _program(self) -> tuple[Floats, float]:
         """Prices whose least sum over the plans found is largest, and that sum."""
-        values = np.array(self._values)
+        values, memory = np.array(self._values), self._memory.shape[2]
         unit_s, (plans, rows) = values.max() or 1.0, values.shape
-        matrix = np.zeros((plans + 1, rows + 1))
-        matrix[:plans, :rows], matrix[:plans, rows], matrix[plans, :rows] = values / unit_s, -1.0, 1.0
+        prices = memory + rows
+        matrix = np.zeros((plans + 1, prices + 1))
+        matrix[:plans, :memory], matrix[:plans, memory:prices] = np.array(self._needs), values / unit_s
+        matrix[:plans, prices], matrix[plans, memory:prices] = -1.0, 1.0
         sparse = csc_array(matrix)
         program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = rows + 1, plans + 1
-        program.col_cost_ = np.append(np.zeros(rows), -1.0)
-        program.col_lower_, program.col_upper_ = np.zeros(rows + 1), np.full(rows + 1, inf)
+        program.num_col_, program.num_row_ = prices + 1, plans + 1
+        program.col_cost_ = np.append(np.zeros(prices), -1.0)
+        program.col_lower_ = np.zeros(prices + 1)
+        program.col_upper_ = np.concatenate([np.full(memory, _MOST_MEMORY), np.full(rows + 1, inf)])
         program.row_lower_ = np.append(np.zeros(plans), 1.0)
         program.row_upper_ = np.append(np.full(plans, inf), 1.0)
         program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -231,8 +256,10 @@ class BestPrices:
         solution = highs.getSolution()
         found = np.array(solution.col_value)
         self._weights = np.abs(np.array(solution.row_dual)[:plans])
-        prices = np.maximum(found[:rows], 0.0)
-        return prices / prices.sum(), float(found[rows] * unit_s)
+        least = np.maximum(found[:prices], 0.0)
+        least[:memory] *= unit_s
+        least[memory:] /= least[memory:].sum()
+        return least, float(found[prices] * unit_s)
 
 
 def buckets(figures: Quantities) -> Buckets:

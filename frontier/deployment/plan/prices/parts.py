@@ -8,10 +8,11 @@ from itertools import count, groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices, Bools
 from ddlopt.frontier.deployment.plan.seats import Floats, Ints
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.search import forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
@@ -21,8 +22,10 @@ _MOST_TURNS = 15
 """Of a part before it is parted again."""
 _WHOLE = 1e-6
 """Of a mixture: what may lie elsewhere in a group that is not divided."""
-_MOST_ALIKE = 256
-"""Plans that differ in devices of a group alone: so many are simulated in a fraction of a second."""
+_MOST_ALIKE = 50_000
+"""Plans that differ in devices of a group alone: of so many it is looked up whether resident bytes fit."""
+_MOST_SIMULATED = 2000
+"""Of those that may: so many are simulated in a fraction of a second."""
 _MUCH = 0.8
 """Of what lies elsewhere in the most divided group: so much in a group that counts as well."""
 
@@ -67,6 +70,8 @@ class Parts:
         All plans found.
     parted : int
         How many parts have been parted.
+    found, found_s : (action, duplicated, device) arrays or None, float
+        The quickest plan that fits of those that were simulated, one row of each.
     """
 
     def __init__(self, prices: BestPrices) -> None:
@@ -76,6 +81,8 @@ class Parts:
         instance = self._choices.instance
         self._order = forward_order(instance)
         self._simulator = Simulator(instance, self._choices.actions)
+        self.found: tuple[Ints, Ints, Ints] | None = None
+        self.found_s = math.inf
         self._numbers = count()
         self._open: list[tuple[float, int, _Part]] = []
         self._push(prices.bound_s, _Part(prices.left, prices, ended=True))
@@ -130,15 +137,38 @@ class Parts:
         self._push(max(part.prices.bound_s, self._simulated_s(plan)), alone)
 
     def _simulated_s(self, plan: Ints) -> float:
-        """The least step under all plans that one stands for; 0 where these are too many."""
+        """The least step of all plans that fit which one stands for, infinite where none does; 0 for too many."""
         action, duplicated, device = self._choices.rows(plan[None])
         places = [range(first, end) if end - first > 1 else (own,) for own, (first, end) in self._alike(device[0])]
         if math.prod(map(len, places)) > _MOST_ALIKE:
             return 0.0
         each = np.array(list(itertools.product(*places)))
+        each = each[self._fits(action[0], each)]
+        if len(each) > _MOST_SIMULATED:
+            return 0.0
+        if not len(each):
+            return math.inf
         rows = np.repeat(action, len(each), axis=0), np.repeat(duplicated, len(each), axis=0), each
-        times, _ = self._simulator.run_each(*rows)
-        return float(times.min()) * (1.0 - BOUND_MARGIN)
+        times, excess = self._simulator.run_each(*rows)
+        times[excess > 0] = math.inf
+        least = int(times.argmin())
+        if times[least] < self.found_s:
+            self.found, self.found_s = (rows[0][least], rows[1][least], rows[2][least]), float(times[least])
+        return float(times[least]) * (1.0 - BOUND_MARGIN)
+
+    def _fits(self, action: Ints, device: Ints) -> npt.NDArray[np.bool_]:
+        """Whether what stays on the devices all the time does, for rows of devices of operators that have but one."""
+        instance = self._choices.instance
+        used = np.zeros((len(device), instance.devices))
+        for place, operator in enumerate(instance.operators):
+            if device[0, place] < 0:
+                own = instance.devices_of(self._choices.actions[action[operator.group]].device_groups)
+                used[:, list(own)] += operator.resident_bytes
+            else:
+                used[np.arange(len(device)), device[:, place]] += operator.resident_bytes
+        room = np.array([instance.device_groups[j].memory_bytes for j in instance.device_group_of])
+        fits: npt.NDArray[np.bool_] = (used <= room * (1 + 2 * FEASIBILITY_TOL)).all(axis=1)
+        return fits
 
     def _alike(self, device: Ints) -> list[tuple[int, tuple[int, int]]]:
         """The device of each operator, and the first and the end of those that it stands for."""
