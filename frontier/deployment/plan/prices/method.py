@@ -27,6 +27,8 @@ _MOST_CHOICES = 1000
 """Of a group, for which a turn takes about a second."""
 _ALIKE = 0.5
 """Part of the kicks that give a run of groups the same action; others give two groups anything."""
+_STARTS = 5
+"""Plans that descents begin at, at most, before there are kicks."""
 _OTHERWISE = 2
 """Groups to which these give anything."""
 _NEVER = 1e9
@@ -41,8 +43,9 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
 
     The bound holds for all deployments and every order of work; parts of the plans have prices of their own. A plan
     that is least at prices has parts that fit each other, where a search that changes one group after the other pays
-    for transfers on the way to it. The best plans are improved in turn: single groups take any choice, runs of groups
-    take the same one, with kicks.
+    for transfers on the way to it. The best plans are improved in turn: single groups take any choice, with any devices
+    for operators that have but one if these are not too many, runs of groups take the same one, with kicks. A plan that
+    does not fit in memory is worse than any that does, by as much as it lacks.
 
     Parameters
     ----------
@@ -210,7 +213,7 @@ class _Walk:
         """The best plan that descents from the best of ``plans`` lead to, if it takes less than ``below_s``."""
         times = self._times(plans, math.inf)
         row, time_s, best, best_s = plans[0], math.inf, None, below_s
-        starts = np.argsort(times, kind="stable")[: max(1, kicks // 6)]
+        starts = np.argsort(times, kind="stable")[: max(1, min(_STARTS, kicks // 6))]
         for kick in range(kicks + len(starts)):
             if self.clock.expired:
                 break
