@@ -100,11 +100,14 @@ def test_so_it_does_by_the_rule(seed):
     times, excess = simulator.run_all(rows)
     times[excess > 0] = np.inf
     result = PlanTree(over="actions").solve(instance, Limits())
-    if not np.isfinite(times.min()):
-        assert result.objective is None
+    if result.objective is None:
+        assert not np.isfinite(times.min())
         return
-    assert result.objective == pytest.approx(times.min(), rel=1e-9)
-    assert result.scope_bound == pytest.approx(times.min(), rel=1e-8)
+    # The search that it begins with also puts a whole group on one device of several, which no rule does.
+    pinned = any(each.devices is not None and len(set(each.devices)) == 1 for each in result.solution.groups)
+    assert result.objective <= times.min() * (1 + 1e-9)
+    assert result.scope_bound == pytest.approx(result.objective, rel=1e-8)
+    assert pinned or result.objective == pytest.approx(times.min(), rel=1e-9)
     assert result.scope == choices.scope
 
 
