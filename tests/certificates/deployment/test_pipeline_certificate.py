@@ -220,6 +220,15 @@ def test_what_is_beyond_whole_numbers_is_refused_or_holds():
         check_around(odd, best_of_all(odd))
 
 
+def test_the_unit_of_time_leaves_room_for_sums():
+    chain = one_stage([[(1, 1)]] * 300, 10)
+    tables = tables_of(changed(chain, devices=30_000, micro_batches=30_000), Fraction(1, 10**9))
+    terms = 2 * chain.size + 4 * len(chain.edges)
+    assert 2**58 <= terms * tables.most * tables.goal < 2**60
+    assert tables_of(chain, Fraction(1)).goal == 2**36
+    assert tables.time.max() == tables.most * tables.goal
+
+
 def test_too_many_ideals_are_refused():
     layers = [{"name": str(n), "menus": [{"tensor": 1, "options": [{"name": "a", "time_s": 1}]}]} for n in range(15)]
     data = {"name": "wide", "layers": layers, "devices": 2, "memory_bytes": 1, "bandwidth_bytes_per_s": 1}
