@@ -34,6 +34,7 @@ _LISTED = (
     formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece", "frontier"),
 )
 """Models of whole patterns of slots and whole plans: where places matter, the strongest as long as these are few."""
+_RIGID = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs", "frontier")
 _ORDER = (
     *("fair-deadlines", "gang-search", "configurations", "job-plans", "lp-guided", "kept-runs", "type-windows"),
     *("gavel:goal=makespan", "srtf", "slot-counts", "fair-shares", "gadget"),
@@ -44,7 +45,7 @@ _ORDER = (
 def link(instance: SchedulingInstance, solver: str) -> Method | None:
     """A heuristic, then from its schedule the model that fits; None where neither is one of those here."""
     name = opening(instance, {name: _OWN.get(name) or OPENINGS[name] for name in _ORDER}, _suits)
-    if name not in _OWN and _listed(instance, solver) is None:
+    if name not in _OWN and _special(instance, solver) is None:
         return None
     first = (_OWN.get(name) or OPENINGS[name])("")
     return WarmStarted(
@@ -54,14 +55,15 @@ def link(instance: SchedulingInstance, solver: str) -> Method | None:
 
 def _model_for(instance: SchedulingInstance, solver: str) -> Method:
     """The exact model that leaves the least out."""
-    return _listed(instance, solver) or model_for(instance, solver)
+    return _special(instance, solver) or model_for(instance, solver)
 
 
-def _listed(instance: SchedulingInstance, solver: str) -> Method | None:
-    """The model of whole patterns or plans that covers an instance where places matter; not for a slot by itself."""
-    if (pool(instance).exact and instance.network is None) or SlotEmbedding().refuses(instance) is None:
+def _special(instance: SchedulingInstance, solver: str) -> Method | None:
+    """The model of whole patterns, whole plans or gangs that covers an instance; not for a slot by itself."""
+    if SlotEmbedding().refuses(instance) is None:
         return None
-    methods = (make(solver) for make in _LISTED)
+    places_matter = not pool(instance).exact or instance.network is not None
+    methods = (make(solver) for make in (*(_LISTED if places_matter else ()), _RIGID))
     return next((method for method in methods if method.refuses(instance) is None), None)
 
 

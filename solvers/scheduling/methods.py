@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ddlopt.models.scheduling import SchedulingInstance
+from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Entry, Method
@@ -22,7 +23,6 @@ _LARGEST_AFTER_PLANS = 50_000
 
 _time_indexed = formulation(ROOM, "time-indexed", "formulations.time_indexed.time_indexed:TimeIndexed")
 _slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embedding.slot_embedding:SlotEmbedding")
-_rigid_gangs = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs")
 _list_scheduling = heuristic(ROOM, "gangs.list_scheduling:ListScheduling")
 _gadget = heuristic(ROOM, "gadget:Gadget")
 _gavel_makespan = heuristic(ROOM, "online.gavel:Gavel", goal="makespan")
@@ -76,14 +76,12 @@ def share(instance: SchedulingInstance) -> float:
 
 def are_gangs(instance: SchedulingInstance) -> bool:
     """Whether all jobs have one width and run in one piece, and nothing but their ends counts."""
-    from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import not_gangs
-
     return not_gangs(instance) is None
 
 
 def model_for(instance: SchedulingInstance, solver: str) -> Method:
     """The exact model that leaves the least out."""
-    for make in (_rigid_gangs, _slot_embedding, _time_indexed):
+    for make in (_slot_embedding, _time_indexed):
         method = make(solver)
         if method.refuses(instance) is None:
             return method
@@ -96,7 +94,6 @@ ENTRIES = (
     ROOM,
     ("time-indexed", "exact", "widths in every slot, with places on servers where they matter", "models:formulations.time_indexed.time_indexed:TimeIndexed"),
     ("slot-embedding", "exact", "one slot: widths, places and rings in any network", "models:formulations.slot_embedding.slot_embedding:SlotEmbedding"),
-    ("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", "models:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
     ("gadget", "heuristic", "greedy over slots, each slot as exactly as is affordable", "gadget:Gadget"),
     ("primal-dual", "heuristic", "plans each job at arrival, at prices that rise with use", "online.primal_dual:PrimalDual"),
     ("sjf-bco", "heuristic", "smallest jobs first, balancing contention and overhead", "gangs.sjf_bco:SjfBco"),

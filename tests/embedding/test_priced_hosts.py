@@ -18,6 +18,7 @@ from volume import slow
 import ddlopt
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.one_piece.plans import plans
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
@@ -28,7 +29,6 @@ from ddlopt.models.aggregation.registers.formulations.pair_placement import Pair
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
-from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes

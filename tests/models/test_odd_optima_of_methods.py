@@ -16,6 +16,7 @@ from volume import slow
 import ddlopt
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
@@ -32,7 +33,6 @@ from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMe
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.errors import NotApplicableError, RangeError
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
-from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion

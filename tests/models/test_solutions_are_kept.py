@@ -30,6 +30,7 @@ from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
@@ -69,7 +70,6 @@ from ddlopt.models.deployment.strategies.formulations.strategy_selection import 
 from ddlopt.models.errors import RangeError
 from ddlopt.models.gossip.circulant.formulations.circulant_generators import CirculantGenerators, CirculantWeights
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
-from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.gangs import Gangs, gangs, schedule_of_starts
 from ddlopt.frontier.scheduling.gangs.dispatch import CALM, HOLD, SPLIT, Placing, anneal_placed, dispatch
 from ddlopt.frontier.scheduling.gangs.kernels import (
     LATE,
@@ -19,8 +20,7 @@ from ddlopt.frontier.scheduling.gangs.kernels import (
 )
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.scheduling.evaluate import evaluate
-from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import Gangs, gangs, schedule_of_starts
-from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import not_gangs
+from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.pool import pool

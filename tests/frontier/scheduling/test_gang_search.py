@@ -8,13 +8,13 @@ from gang_brute_force import all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, slow
 
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.gangs import earliest_starts, gangs
 from ddlopt.frontier.scheduling.gangs import dispatch as gang_dispatch
 from ddlopt.frontier.scheduling.gangs import kernels as gang_kernels
 from ddlopt.frontier.scheduling.gangs.gang_search import GangSearch, placing
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import earliest_starts, gangs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling, ranks

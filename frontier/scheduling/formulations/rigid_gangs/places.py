@@ -5,16 +5,16 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
-from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.rigid_gangs.gang_places import (
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.gang_places import (
     GangPlaces,
     equal_jobs,
     equal_servers,
     renumbered,
     widest,
 )
-from ddlopt.models.scheduling.formulations.rigid_gangs.starts import add_busy
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.starts import add_busy
+from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.needs import least_slots

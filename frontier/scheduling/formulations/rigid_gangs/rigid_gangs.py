@@ -5,12 +5,12 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.scheduling.formulations.rigid_gangs import places as rigid_places
-from ddlopt.models.scheduling.formulations.rigid_gangs import starts as rigid_starts
+from ddlopt.frontier.scheduling.formulations.rigid_gangs import places as rigid_places
+from ddlopt.frontier.scheduling.formulations.rigid_gangs import starts as rigid_starts
+from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.units import objective_unit
 
 
@@ -142,20 +142,3 @@ class RigidGangs:
 
     def _form(self, instance: SchedulingInstance) -> Any:
         return rigid_starts if pool(instance).exact else rigid_places
-
-
-def not_gangs(instance: SchedulingInstance) -> str | None:
-    """Why the jobs of an instance are no gangs to be finished, each of one width; None if they are."""
-    if (reason := refusal(instance)) is not None:
-        return reason
-    if instance.objective not in ("makespan", "completion"):
-        return f"the objective is '{instance.objective}', but it finishes all jobs; use time-indexed or gadget"
-    for place, job in enumerate(instance.jobs):
-        if job.min_workers < job.max_workers:
-            return (
-                f"jobs[{place}] '{job.name}' may have {job.min_workers}..{job.max_workers} workers, but it takes jobs "
-                "of one width; use time-indexed"
-            )
-    if instance.needs_rings:
-        return "it reserves no bandwidth in a network; use time-indexed"
-    return None

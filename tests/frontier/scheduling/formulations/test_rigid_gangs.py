@@ -7,16 +7,16 @@ from gang_brute_force import LINEAR, all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, slow, some
 
-from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling import SchedulingInstance, evaluate
-from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.gangs import (
     earliest_starts,
     gangs,
     quick_starts,
     schedule_of_starts,
     useful_starts,
 )
-from ddlopt.models.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
+from ddlopt.models.errors import SolverError
+from ddlopt.models.scheduling import SchedulingInstance, evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 

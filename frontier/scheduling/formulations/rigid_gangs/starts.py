@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
-from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
+from ddlopt.frontier.scheduling.formulations.rigid_gangs.gangs import (
     Gangs,
     earliest_starts,
     gangs,
@@ -20,6 +18,8 @@ from ddlopt.models.scheduling.formulations.rigid_gangs.gangs import (
     schedule_of_starts,
     useful_starts,
 )
+from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.solution import Schedule
