@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 from pipeline_cases import drawn, plans, tight
 from refusals import one_line
-from volume import for_each, seeds
+from shared_data import shared_data
+from volume import for_each, seeds, slow
 
 import ddlopt
 from ddlopt.certificates.deployment.pipeline import PipelineCertificate
@@ -16,6 +17,7 @@ from ddlopt.certificates.deployment.pipeline.kernels import _cut, _is_slow, _ove
 from ddlopt.certificates.deployment.pipeline.tables import MOST_IDEALS, ideals_of, tables_of
 from ddlopt.cli import run
 from ddlopt.instances.generators.deployment import generate
+from ddlopt.instances.readers import convert
 from ddlopt.models.deployment import PipelineInstance, PipelinePlan, PlanStage
 from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
@@ -118,7 +120,7 @@ def test_stages_one_by_one(seed):
     ideals = ideals_of(instance)
     pairs = [(one, other) for one, first in enumerate(ideals) for other, then in enumerate(ideals)
              if first != then and not first & ~then]  # fmt: skip
-    for _ in range(6 * bool(instance.tensors)):
+    for _ in range(12 * bool(instance.tensors)):
         ahead, behind = draw.choice(pairs)
         tensor, replicas, flying = draw.choice(instance.tensors), draw.choice(instance.replicas), draw.randint(1, 4)
         layers = [place for place in range(instance.size) if (ideals[behind] & ~ideals[ahead]) >> place & 1]
@@ -129,12 +131,10 @@ def test_stages_one_by_one(seed):
                 tables = tables_of(instance, claim)
                 degree, number = instance.tensors.index(tensor), instance.replicas.index(replicas)
                 assert is_slow(tables, ahead, behind, degree, number, flying) is (more < 0)
-                if _overfull(tables, ahead, behind, degree, flying):
-                    assert least is None
-                if flying == 1:
-                    menus = [instance.layers[layer].menu(tensor) for layer in layers]
-                    lean = sum(min(each.kept_bytes + each.fixed_bytes for each in menu) for menu in menus)
-                    assert _overfull(tables, ahead, behind, degree, 1) == (lean > instance.memory_bytes)
+                menus = [instance.layers[layer].menu(tensor) for layer in layers]
+                lean = sum(min(each.kept_bytes * flying + each.fixed_bytes for each in menu) for menu in menus)
+                if flying <= tables.most:
+                    assert _overfull(tables, ahead, behind, degree, flying) == (lean > instance.memory_bytes)
 
 
 def is_slow(tables, ahead, behind, degree, number, flying):
@@ -204,6 +204,24 @@ def test_optima_of_the_library(name):
     check(instance, best * (1 - NEAR))
     with one_line(RefutedError, "may take less"):
         check(instance, best * (1 + NEAR))
+
+
+@pytest.mark.parametrize(
+    ("file", "samples", "devices", "memory_gib", "sample_s"),
+    [
+        ("bert32a100", 1920, 32, 8, 0.0415154504417),
+        ("bert32a100", 1920, 512, 1, 0.008780040358146),
+        ("resnet", None, 128, 1, 19.856328551013),
+        slow("gnmt", None, 32, 0.8, 17.504116662681),
+    ],
+)
+def test_inputs_of_piper(file, samples, devices, memory_gib, sample_s):
+    path = shared_data(f"piper/{file}.json")
+    options = {"devices": devices, "memory_gib": memory_gib, "bandwidth_gib_per_s": 25.0}
+    instance = convert(path, "piper", micro_batches=samples, **options)
+    check(instance, Fraction(sample_s) * (1 - NEAR))
+    with one_line(RefutedError, "may take less"):
+        check(instance, Fraction(sample_s) * (1 + NEAR))
 
 
 def changed(instance, **values):
