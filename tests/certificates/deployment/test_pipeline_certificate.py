@@ -137,6 +137,17 @@ def test_stages_one_by_one(seed):
                     assert _overfull(tables, ahead, behind, degree, flying) == (lean > instance.memory_bytes)
 
 
+@for_each("seed", seeds(12, 150))
+def test_devices_that_are_left(seed):
+    """Stages of d t devices compute for less than the claim times d t, whatever they are."""
+    instance, claim = drawn(seed, most=4), Fraction(10007, 9973)
+    for ideal, left in zip(ideals_of(instance), tables_of(instance, claim).left, strict=True):
+        inside = [layer for place, layer in enumerate(instance.layers) if ideal >> place & 1]
+        pairs = [[(menu.tensor, option) for menu in layer.menus for option in menu.options] for layer in inside]
+        work = sum(min(tensor * Fraction(option.time_s) for tensor, option in own) for own in pairs)
+        assert left == max(0, instance.devices - (int(work / claim) + 1 if inside else 0))
+
+
 def is_slow(tables, ahead, behind, degree, number, flying):
     """What is asked of a stage, whatever stands where the kernels calculate."""
     room = room_for(tables)
