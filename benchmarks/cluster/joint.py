@@ -155,6 +155,37 @@ def oracle(asked: Any) -> Any:
     yield {"schedules": tried, "the best": float(best), "joint": found.objective, "bound": found.bound}
 
 
+def lossy() -> JointInstance:
+    """8 jobs of two networks on 16 servers with links of 10 Gb/s, whose layers may be compressed."""
+    menu: dict[str, Any] = {"compressors": ("fp16", "random_k:0.1"), "error_budget": 0.25}
+    problems, workloads = [], []
+    for network in ("vgg16", "candle"):
+        choices = []
+        for width in (4, 8):
+            choices.append({"servers": width, "problem": len(problems)})
+            problems.append(of_topoopt(network, width, 4, degree=3, gigabit_per_s=10.0, **menu))
+        workloads.append({"name": network, "choices": choices})
+    rng = np.random.default_rng(0)
+    jobs = [
+        {"name": f"job-{place}", "workload": place % 2, "iterations": int(rng.integers(20_000, 60_000))}
+        for place in range(8)
+    ]
+    data = {"name": "lossy", "servers": 16, "problems": problems, "workloads": workloads, "jobs": jobs}
+    return JointInstance.from_data(data)
+
+
+def compression(asked: Any) -> Any:
+    """Compressors decided with all else, with each job's strategies alone, last, first, or not at all."""
+    instance = lossy()
+    found = ddlopt.solve(instance, "refinement", time_limit=asked.time_limit, gap=asked.gap, threads=asked.threads)
+    yield {"compressors": "with all else", "makespan": found.objective, "bound": found.bound, "beside": "0.0%"}
+    for when, rest in itertools.product(("within", "last", "first", "never"), ("", ",widths=search,order=search")):
+        apart = ddlopt.solve(instance, f"apart:compression={when}{rest}", time_limit=asked.time_limit)
+        told = f"{when}; widths and order {'searched' if rest else 'as the papers do'}"
+        beside = f"{apart.objective / found.objective - 1:.1%}"
+        yield {"compressors": told, "makespan": apart.objective, "bound": None, "beside": beside}
+
+
 def attribution(asked: Any) -> Any:
     """Every subset of decisions that are taken together with what comes after them: how far from the joint answer."""
     for name in asked.cases:
@@ -240,6 +271,7 @@ def _pair(text: str) -> tuple[int, int]:
 BENCH = Benchmark(
     joint,
     oracle,
+    compression,
     attribution,
     online,
     growth,

@@ -51,11 +51,14 @@ class ClosedPart(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """(k, figures) bytes of ways to choose for some layers, with their least seconds and bytes of memory."""
+    """(k, figures) bytes of ways to choose for some layers, with their least seconds and, (k, 2), what they take.
+
+    That is memory, and of the error budget.
+    """
 
     figures: Floats
     seconds: Floats
-    memory: Floats
+    taken: Floats
 
 
 def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[SentAlike] | None:
@@ -70,8 +73,9 @@ def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[
     as in :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound`. Going from the inputs to the
     outputs, ways that make the same bytes are one, and those are left out which are too slow even with the best for all
     other layers (dynamic programming; the least of the others is known from a pass in either direction), or take too
-    much memory with the leanest. Of ways that make the same bytes the least time and the least memory are kept, which
-    may be of two, so that these may be more than the choices that fit.
+    much memory, or too much of the error budget, with the leanest. Of ways that make the same bytes the least time, the
+    least memory and the least error are kept, which may be of several, so that these may be more than the choices that
+    fit.
 
     Parameters
     ----------
@@ -167,26 +171,26 @@ class _Listing:
     def whole(self, most_s: float, most: int) -> _Found | None:
         """Ways to choose for all layers that are not open; None if there are more than ``most``."""
         sums, tree, limit = self.sums, self.tree, most_s * (1 + BOUND_MARGIN)
-        memory = (tree.instance.device.memory_bytes or math.inf) * (1 + BOUND_MARGIN)
+        most_taken = self._most_taken()
         ways: dict[int, list[_Found]] = {}
         width = max(each.shape[1] for each in self.columns)
-        whole = _Found(np.zeros((1, width)), np.zeros(1), np.zeros(1))
-        left, lean = sums.least_s, sum(sums.lean[layer] for layer in tree.ends)
-        room = memory - lean
+        whole = _Found(np.zeros((1, width)), np.zeros(1), np.zeros((1, 2)))
+        left, lean = sums.least_s, sum((sums.lean[layer] for layer in tree.ends), np.zeros(2))
+        room = most_taken - lean
         for layer in tree.instance.order:
             if layer in self.open:
                 continue
             before = sums.before(layer)
             ways[layer] = []
             for a in range(tree.tables.sizes[layer]):
-                found = _Found(self.columns[layer][[a]], sums.own[layer][[a]], sums.memory[layer][[a]])
+                found = _Found(self.columns[layer][[a]], sums.own[layer][[a]], sums.taken[layer][[a]])
                 others = float(sums.rest[layer][a]) + sum(float(each[a]) for each in before)
-                beside = room + float(sums.memory[layer].min())
+                beside = room + sums.taken[layer].min(axis=0)
                 for (source, edge), least in zip(tree.inputs[layer], before, strict=True):
                     others -= float(least[a])
-                    beside += sums.lean[source]
+                    beside = beside + sums.lean[source]
                     if source in self.open:
-                        found = _Found(found.figures, found.seconds + least[a], found.memory + sums.lean[source])
+                        found = _Found(found.figures, found.seconds + least[a], found.taken + sums.lean[source])
                     else:
                         found = _joined(found, self._moved(ways[source], edge, a), limit - others, beside, most)
                     if len(found.seconds) > most:
@@ -194,9 +198,21 @@ class _Listing:
                 ways[layer].append(_within(found, limit - float(sums.rest[layer][a]), room + sums.lean[layer]))
             if layer in tree.ends:
                 left -= float(sums.until[layer].min())
-                lean -= sums.lean[layer]
-                whole = _joined(whole, _together(ways[layer]), limit - left, memory - lean, most)
+                lean = lean - sums.lean[layer]
+                whole = _joined(whole, _together(ways[layer]), limit - left, most_taken - lean, most)
         return None if len(whole.seconds) > most else whole
+
+    def _most_taken(self) -> Floats:
+        """(2,) memory and error at most, with room for what sums in another order differ by."""
+        instance, errors = self.tree.instance, self.tree.tables.errors
+        memory, budget = instance.device.memory_bytes, instance.error_budget
+        slack = BOUND_MARGIN * sum(float(each.max()) for each in errors)
+        return np.array(
+            [
+                (memory or math.inf) * (1 + BOUND_MARGIN),
+                math.inf if budget is None else budget * (1 + BOUND_MARGIN) + slack,
+            ]
+        )
 
     def _moved(self, ways: Sequence[_Found], edge: int, a: int) -> _Found:
         """Ways to choose for a source, with what moves on to a strategy of its reader."""
@@ -205,7 +221,7 @@ class _Listing:
             figures, pattern = each.figures.copy(), int(tree.tables.moves[edge][b, a])
             if pattern >= 0:
                 figures[:, tree.same[tree.sets + pattern]] += tree.tables.edge_bytes[edge]
-            found.append(_Found(figures, each.seconds + self.sums.edges[edge][b, a], each.memory))
+            found.append(_Found(figures, each.seconds + self.sums.edges[edge][b, a], each.taken))
         return _together(found)
 
 
@@ -213,34 +229,34 @@ def _together(found: Sequence[_Found]) -> _Found:
     return _Found(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _within(found: _Found, seconds: float, memory: float) -> _Found:
-    few = (found.seconds <= seconds) & (found.memory <= memory)
-    return _Found(found.figures[few], found.seconds[few], found.memory[few])
+def _within(found: _Found, seconds: float, taken: Floats) -> _Found:
+    few = (found.seconds <= seconds) & (found.taken <= taken).all(axis=1)
+    return _Found(found.figures[few], found.seconds[few], found.taken[few])
 
 
-def _joined(one: _Found, other: _Found, seconds: float, memory: float, most: int) -> _Found:
+def _joined(one: _Found, other: _Found, seconds: float, taken: Floats, most: int) -> _Found:
     """One of each, within the limits and those with the same bytes once; it may stop at more than ``most``."""
     other = _least(other)
     order = np.argsort(other.seconds, kind="stable")
-    other = _Found(other.figures[order], other.seconds[order], other.memory[order])
+    other = _Found(other.figures[order], other.seconds[order], other.taken[order])
     many = np.searchsorted(other.seconds, seconds - one.seconds, side="right").tolist()
-    found = _Found(np.zeros((0, other.figures.shape[1])), np.zeros(0), np.zeros(0))
+    found = _Found(np.zeros((0, other.figures.shape[1])), np.zeros(0), np.zeros((0, 2)))
     for begin in range(0, len(many), _TOGETHER):
         rows = range(begin, min(begin + _TOGETHER, len(many)))
         parts = [_Found(*(mine[i] + each[: many[i]] for mine, each in zip(one, other, strict=True))) for i in rows]
-        found = _least(_within(_together([found, *parts]), seconds, memory))
+        found = _least(_within(_together([found, *parts]), seconds, taken))
         if len(found.seconds) > most:
             break
     return found
 
 
 def _least(found: _Found) -> _Found:
-    """Those with the same bytes once, with the least time and the least memory of them."""
+    """Those with the same bytes once, with the least time, memory and error of them."""
     if not len(found.seconds):
         return found
     grain = _GRAIN * float(found.figures.max(initial=0.0)) or 1.0
     _, first, inverse = np.unique(np.round(found.figures / grain), axis=0, return_index=True, return_inverse=True)
-    least = [np.full(len(first), math.inf) for _ in range(2)]
-    for each, values in zip(least, (found.seconds, found.memory), strict=True):
-        np.minimum.at(each, inverse.ravel(), values)
-    return _Found(found.figures[first], *least)
+    seconds, taken = np.full(len(first), math.inf), np.full((len(first), 2), math.inf)
+    np.minimum.at(seconds, inverse.ravel(), found.seconds)
+    np.minimum.at(taken, inverse.ravel(), found.taken)
+    return _Found(found.figures[first], seconds, taken)

@@ -114,10 +114,10 @@ class Sums:
         The least of a layer and those before it, and of all others.
     least_s : float
         No choice's iteration takes less.
-    memory : list of (strategies,) arrays
-        Bytes by layer, with the same weights of servers.
-    lean : dict of int to float
-        The least memory of a layer and those before it.
+    taken : list of (strategies, 2) arrays
+        Bytes of memory by layer, with the same weights of servers, and what compression loses.
+    lean : dict of int to (2,) array
+        The least of both of a layer and those before it.
     """
 
     def __init__(self, tree: LayerTree, weights: Weights) -> None:
@@ -135,19 +135,20 @@ class Sums:
         self.edges = [
             size * of_moves[moves] for moves, size in zip(tables.moves, tables.edge_bytes.tolist(), strict=True)
         ]
-        self.memory = [
+        held = [
             tables.memory_bytes[layer] * [float(weights.servers[servers].sum()) for servers in tables.runs_on[layer]]
             for layer in range(len(tables.sizes))
         ]
+        self.taken = [np.stack(both, axis=1) for both in zip(held, tables.errors, strict=True)]
         self._pass_both_ways()
 
     def _pass_both_ways(self) -> None:
         order, inputs = self.tree.instance.order, self.tree.inputs
         self.until: dict[int, Floats] = {}
-        self.lean: dict[int, float] = {}
+        self.lean: dict[int, Floats] = {}
         for layer in order:
             self.until[layer] = self.own[layer] + sum(self.before(layer))
-            self.lean[layer] = float(self.memory[layer].min()) + sum(self.lean[source] for source, _ in inputs[layer])
+            self.lean[layer] = self.taken[layer].min(axis=0) + sum(self.lean[source] for source, _ in inputs[layer])
         of_ends = {layer: float(self.until[layer].min()) for layer in self.tree.ends}
         self.least_s = sum(of_ends.values())
         self.rest = {layer: np.full(len(self.own[layer]), self.least_s - own) for layer, own in of_ends.items()}

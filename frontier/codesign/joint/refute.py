@@ -28,6 +28,8 @@ _MOST_CLASSES = 2000
 """Of choices; refuting one takes seconds, and of many that are alike there are far more soon."""
 _MOST_SERVERS, _MOST_LISTED = 16, 256
 """Up to so many servers links out of some or all of them are asked for, with routes to all others; choices listed."""
+_LEAST_S = 1e-3
+"""For a part of the time when nothing is left of it: a limit is a positive number."""
 _BLOCK_SERVERS = 4
 """Up to so many servers have whole links before all have: it takes a second, and mostly that is enough."""
 
@@ -55,7 +57,7 @@ def bound_by_classes(
     """
     classes = classes_below(instance, target_s, _MOST_CLASSES)
     if classes is None:
-        half = Clock(Limits(None if math.isinf(clock.left_s) else clock.left_s / 2, clock.gap), None)
+        half = Clock(Limits(None if math.isinf(clock.left_s) else max(clock.left_s / 2, _LEAST_S), clock.gap), None)
         bound_s = bound_by_open_parts(instance, target_s, seed, half, known_s)
         clock.interrupted |= half.interrupted
         return bound_s

@@ -98,7 +98,7 @@ def answering(instance: JointInstance, plan: JointPlan) -> JointPlan:
         choice = instance.workloads[each.workload].choice(each.servers)
         inner = None if choice is None else instance.inner(choice)
         answer = each.answer
-        if isinstance(inner, CodesignInstance):
+        if isinstance(inner, CodesignInstance) and each.answer is not None:
             answer = plan_of(inner, each.answer.choices(inner), each.answer.design)
         plans.append(each.model_copy(update={"answer": answer}))
     return plan.changed(plans=plans)
@@ -113,7 +113,7 @@ def retimed(instance: JointInstance, plan: JointPlan, seed: int, clock: Clock) -
     for each in plan.plans:
         choice = instance.workloads[each.workload].choice(each.servers)
         inner = None if choice is None else instance.inner(choice)
-        if isinstance(inner, CodesignInstance):
+        if isinstance(inner, CodesignInstance) and each.answer is not None:
             own = plan_of(inner, each.answer.choices(inner), each.answer.design)
             answer = compressed_last(inner, own, "greedy", seed, clock)
             found = evaluate_codesign(inner, answer).objective
