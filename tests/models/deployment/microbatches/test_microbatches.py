@@ -170,3 +170,30 @@ def test_less_than_one_micro_batch_is_infeasible():
         bound(instance)
     one_line(error, "memory_bytes[1] is 1.5, less than the 2 bytes that one micro-batch takes")
     assert bound(instance.changed(memory_bytes=(2.0, 2.0))) > 0
+
+
+def there_and_back(n, **changes):
+    """Three chunks of one chain, the first and the last on one device, of unit times."""
+    chunk = {"forward_s": 1, "backward_s": 1, "held_bytes": 1, "freed_bytes": 1}
+    chunks = [{"name": f"c{place}", "device": place % 2} | chunk for place in range(3)]
+    edges = [{"maker": 0, "user": 1}, {"maker": 1, "user": 2}]
+    data = {"name": "back", "chunks": chunks, "edges": edges, "memory_bytes": [2, 2], "micro_batches": n}
+    return MicroBatchInstance.from_data(data | {"objective": "span"} | changes)
+
+
+def test_bounds_of_two_chunks_on_a_device_by_hand():
+    """One micro-batch takes six passes; of four, two F fill the memory of the first device, which waits for a third."""
+    assert exact_order_bound(there_and_back(1)) == 6
+    assert exact_order_bound(there_and_back(4)) == 4 * 4 + 1
+    assert exact_order_bound(there_and_back(4, memory_bytes=[3, 2])) == 4 * 4
+
+
+def test_weights_give_back_what_inputs_have_left():
+    chunk = {"name": "c", "device": 0, "forward_s": 1, "backward_s": 1, "weights_s": 1}
+    data = {"name": "one", "chunks": [chunk | {"held_bytes": 2, "freed_bytes": 0.5}], "memory_bytes": [8]}
+    instance = MicroBatchInstance.from_data(data | {"edges": [], "micro_batches": 3, "objective": "span"})
+    for exact in (False, True):
+        found = evaluate_order(instance, order_of("0F0 0I0 0W0 0F1 0F2 0I1 0I2 0W1 0W2"), exact)
+        assert found.details["largest_memory_bytes"] == 4
+        found = evaluate_order(instance, order_of("0F0 0I0 0F1 0F2 0W0 0I1 0I2 0W1 0W2"), exact)
+        assert found.details["largest_memory_bytes"] == 5.5
