@@ -1,0 +1,42 @@
+"""Changes of a file: which are made, and which functions have them."""
+
+import ast
+
+from benchmarks.suite import forks, mutants
+
+TEXT = '''\
+LIMIT = 3
+
+def least(values, most=LIMIT + 0):
+    """Of some values."""
+    if not values:
+        raise ValueError(f"{1 + 1} values")
+    return min(
+        value * 2
+        for value in values
+        if value < 5
+    )
+'''
+
+
+def test_what_computes_is_changed_and_words_and_named_numbers_are_not():
+    told = {(each.line, each.change) for each in mutants.mutants(TEXT)}
+    assert {line for line, _ in told} == {3, 7, 8, 10}
+    assert (8, "`2` → `3`") in told
+    assert (8, "`value * 2` → `value / 2`") in told
+    assert (10, "`value < 5` → `value <= 5`") in told
+
+
+def test_a_change_is_in_the_functions_around_it():
+    before = compile(TEXT, "text", "exec")
+    for each in mutants.mutants(TEXT):
+        changed = forks._changed(before, compile(each.tree, "text", "exec"))
+        names = {code.co_name for code in changed}
+        # A default is worked out where the function is made, which is over when tests run.
+        assert names == (set() if each.line == 3 else {"least", "<genexpr>"} if each.line > 7 else {"least"})
+
+
+def test_lines_of_a_statement_are_those_without_the_statements_in_it():
+    tree = ast.parse(TEXT)
+    assert forks._same_statement(tree, 8) == {7, 8, 9, 10, 11}
+    assert forks._same_statement(tree, 5) == {5}
