@@ -263,6 +263,7 @@ def _plain(text: str) -> str:
     return text.strip().strip("`*")
 
 
+@functools.cache
 def _known(name: str) -> tuple[float | None, float | None]:
     return tables_of_gaps.known(instances.full_name(name))
 
