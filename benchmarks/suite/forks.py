@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -63,6 +64,8 @@ class Collected:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = list(session.items)
+        for file in self.changes:  # what tests would import only when they run is changed, too
+            import_module(".".join(("ddlopt", *file.relative_to(ROOT).with_suffix("").parts)))
         told = in_fork(lambda: self._alone(items))
         assert told is not None, "the tests do not end before anything is changed"
         self.broken = [items[number].nodeid for number in told["broken"]]

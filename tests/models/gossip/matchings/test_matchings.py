@@ -103,10 +103,11 @@ def test_factor_by_enumeration_of_rounds(activation, probabilities):
         ({}, plan((1, 1, 0.1)), ["budget"]),
         ({}, plan((1.1, 0.5, 0.1)), ["probability"]),
         ({}, plan((-0.1, 0.5, 0.1)), ["probability"]),
+        ({}, plan((1, 1, 0, 1), matchings=(*MATCHINGS, ())), []),
         ({}, plan((1, 0.5)), ["number of probabilities"]),
         ({}, plan((1, 0.5, 0.1), (0.1,)), ["number of weights"]),
         ({}, plan((0.1, 0.1, 0.1), matchings=((0, 2), (1, 3), ())), ["matchings of an edge"]),
-        ({}, plan((0.1, 0.1, 0.1), matchings=((0, 2), (1, 3), (4, 7))), ["no such edge"]),
+        ({}, plan((0.1, 0.1, 0.1), matchings=((0, 2), (1, 3), (4, 5))), ["no such edge"]),
         ({}, plan((0.1, 0.1), matchings=((0, 2, 4), (1, 3))), ["edges of a matching at a node"] * 2),
         ({"times": [1, 2, 3, 1, 1]}, plan((0.5, 0.25, 0)), []),
         ({"times": [1, 2, 3, 1, 1]}, plan((0.5, 0.3, 0)), ["budget"]),
@@ -208,12 +209,21 @@ def test_no_plan_is_below_the_bound(activation, budget):
     assert 0 < bound(asked) <= best < 1
 
 
+def test_a_probability_is_held_against_the_limit_that_it_passes():
+    for first, limit in ((1.1, 1), (-0.1, 0)):
+        (told,) = evaluate(instance(), plan((first, 0.5, 0.1))).violations
+        assert (told.lhs, told.rhs) == (first, limit)
+
+
 def test_a_small_budget_bounds_more_than_the_graph():
     complete = Network(nodes=6, edges=tuple(nx.complete_graph(6).edges()))
     small = MatchingsInstance(name="a", network=complete, budget=0.1)
     # One of at most 3 edges a round of 0.1: 1 − 3 · 2 · 0.1 / 1.9 / 5
     assert bound(small) == pytest.approx(1 - 0.6 / 1.9 / 5)
     assert bound(MatchingsInstance(name="b", network=complete, budget=5.0)) < 1e-6
+    # Of edges that take unlike times the quickest counts.
+    timed = MatchingsInstance(name="c", network=complete, budget=0.05, times=(0.5, *[2.0] * 14))
+    assert bound(timed) == pytest.approx(1 - 0.6 / 1.9 / 5)
 
 
 @for_each(

@@ -13,6 +13,7 @@ from ddlopt.models.errors import InstanceError, SolutionError
 from ddlopt.models.gossip import GossipWeights, Network, WeightsInstance, bound, evaluate
 from ddlopt.models.gossip.spectral.certificates import spectral_bound
 from ddlopt.models.gossip.spectral.verified import largest_below
+from ddlopt.models.gossip.weights import bounds
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 
 PATH = {"nodes": 3, "edges": [[0, 1], [1, 2]]}
@@ -254,3 +255,27 @@ def test_edge_orbits_are_those_of_the_whole_group():
     for place in range(len(network.edges)):
         same = {frozenset(network.edges[other]) for other in np.flatnonzero(orbits == orbits[place])}
         assert same == classes[place]
+
+
+@pytest.mark.parametrize("graph", [nx.complete_graph(4), nx.petersen_graph(), nx.star_graph(4), nx.path_graph(3)])
+def test_bounds_are_met_where_all_edges_are_alike(graph):
+    """Then equal weights are best, and what they reach is a matter of the Laplacian's eigenvalues."""
+    values = np.linalg.eigvalsh(nx.laplacian_matrix(graph).toarray())
+    least, most = values[1], values[-1]
+    for goal in ("averaging", "chain"):
+        assert bound(instance(graph, goal)) == pytest.approx((most - least) / (most + least))
+    assert bound(instance(graph, "process", budget=2)) == pytest.approx(2 * least / graph.number_of_edges())
+
+
+def test_bounds_of_a_path_of_four_and_of_graphs_that_are_large(monkeypatch):
+    """After a round an end has heard of two of four nodes, after two of three."""
+    distances = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    assert bounds._by_distance(distances) == pytest.approx(max((1 / 3) ** (1 / 2), (1 / 9) ** (1 / 4)))
+    assert bounds._by_distance(np.where(distances > 1, 3, distances)) == pytest.approx((1 / 3) ** (1 / 4))
+    path = nx.path_graph(4)
+    assert bound(instance(path)) == pytest.approx(0.6806873381910694)
+    monkeypatch.setattr(bounds, "_MANY_NODES", 3)
+    assert bound(instance(path)) == pytest.approx((1 / 3) ** (1 / 2))
+    assert bound(instance(path, "process", budget=1)) == pytest.approx(2 / 3)  # degrees of 2 over n - 1
+    monkeypatch.setattr(bounds, "_MANY_NODES", 4)
+    assert bound(instance(path)) == pytest.approx(0.6806873381910694)
