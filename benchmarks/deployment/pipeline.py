@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.harness import Benchmark, Option, data, shown, solved
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers import convert
+from ddlopt.models.deployment.pipeline.bounds import pipeline_bound
 from ddlopt.solvers import catalogue
 
 SETTINGS = {
@@ -81,6 +82,41 @@ def greedy(asked):
         yield row
 
 
+def wide(asked):
+    """Graphs too wide for all of their ideals: how far plans are from the bound, before (one order) and by default."""
+    for number, options in enumerate(WIDE[: asked.most], start=1):
+        instance = generate("pipeline", number, layers=asked.layers, alike=False, **options)
+        line = solved(catalogue.method("pipeline-ideals:line=true", "deployment"), instance, asked.limits).objective
+        best = solved("exact", instance, asked.limits)
+        simple = pipeline_bound(instance)
+        yield {
+            **{name: str(options.get(name, "")) for name in ("shape", "width", "devices", "memory")},
+            "bound before": shown(simple), "plan before": shown(line), "gap before": gap(simple, line),
+            "bound": shown(best.bound), "plan": shown(best.objective), "gap": gap(best.bound, best.objective),
+            "search": gap(best.objective, line), "s": f"{best.runtime_s:.0f}",
+        }  # fmt: skip
+
+
+def gap(bound, value):
+    """In per cent of the value."""
+    return None if bound is None or value is None else f"{100 * (1 - bound / value):.1f} %"
+
+
+WIDE = [
+    {"shape": "random", "devices": 16, "memory": 0.5},
+    {"shape": "random", "devices": 64, "memory": 0.5},
+    {"shape": "random", "devices": 64, "memory": 0.25},
+    {"shape": "random", "devices": 16, "memory": 2.0, "tensors": (1,)},
+    {"shape": "layered", "width": 4, "devices": 16, "memory": 0.5},
+    {"shape": "layered", "width": 4, "devices": 64, "memory": 2.0},
+    {"shape": "layered", "width": 8, "devices": 16, "memory": 2.0},
+    {"shape": "layered", "width": 16, "devices": 32, "memory": 0.5},
+    {"shape": "cells", "width": 16, "devices": 16, "memory": 2.0},
+    {"shape": "cells", "width": 8, "devices": 64, "memory": 0.5},
+    {"shape": "branches", "width": 4, "devices": 16, "memory": 0.5},
+    {"shape": "branches", "width": 4, "devices": 64, "memory": 2.0},
+]
+"""Of the generator; the seeds are 1, 2, …"""
 LOST = 1e-6
 """From where on it counts."""
 
@@ -166,10 +202,11 @@ def option_as_piper(instance, place, option):
 
 
 BENCH = Benchmark(
-    papers, greedy,
+    papers, greedy, wide,
     inputs=Option(list(SETTINGS), "Piper's inputs", type=str, quick=["bert32a100"]),
     most=Option(100, "how many settings", quick=2),
     draws=Option(20, "of each setting", quick=1),
+    layers=Option(200, "of wide graphs", quick=40),
     released=Option(None, "a checkout of msr-fiddle/piper", type=Path),
     released_limit=Option(60.0, "seconds for its program"),
     time_limit=Option(100.0, quick=5.0),

@@ -193,6 +193,10 @@ REFUSED = {
         ({"compute_part": -0.1}, "compute_part is -0.1"),
         ({"layers": 3}, "kind 'sfb-random' takes no option 'layers'"),
     ],
+    "deployment pipeline": [
+        ({"shape": "tree"}, "shape is 'tree'; use one of: chain, branches, random, layered, cells"),
+        ({"shape": "cells", "width": 0}, "width is 0"),
+    ],
     "deployment network": [
         ({"model": "alexnet"}, "model is 'alexnet'"),
         ({"groups": 0}, "groups is 0; it must be at least 1"),

@@ -27,6 +27,7 @@ def blocks(
     memory: float = 0.5,
     gigabytes_per_s: float = 25.0,
     alike: bool = True,
+    width: int = 2,
 ) -> PipelineInstance:
     """A network of an embedding, blocks and a head, each kept as it is or recomputed.
 
@@ -38,8 +39,9 @@ def blocks(
     ----------
     layers : int
         Blocks; the embedding and the head come besides.
-    shape : {"chain", "branches", "random"}
-        Blocks one behind another; two chains side by side; or each reading one or two of the four before it.
+    shape : {"chain", "branches", "random", "layered", "cells"}
+        Blocks one behind another; chains side by side; each reading one or two of the four before it; ranks of blocks,
+        each reading one or two of the rank before it; or cells one behind another, each of chains side by side.
     devices, micro_batches : int
     tensors : tuple of int
     memory : float
@@ -48,16 +50,19 @@ def blocks(
         Of a device to the others.
     alike : bool
         Whether all blocks are the same.
+    width : int
+        Chains of branches and of a cell, and blocks of a rank.
     """
     at_least("layers", layers, 1)
-    one_of("shape", shape, ("chain", "branches", "random"))
+    one_of("shape", shape, ("chain", "branches", "random", "layered", "cells"))
+    at_least("width", width, 1)
     at_least("devices", devices, 1)
     at_least("micro_batches", micro_batches, 1)
     positive("memory", memory)
     positive("gigabytes_per_s", gigabytes_per_s)
     for tensor in tensors:
         at_least("tensors", tensor, 1)
-    edges = _edges(rng, layers, shape)
+    edges = _edges(rng, layers, shape, width)
     menus = []
     usual = rng.uniform(0.8, 1.2, 3)
     for place in range(layers + 2):
@@ -92,13 +97,18 @@ _LEAST = 0.02
 """Of what all layers need; less would hold no layer."""
 
 
-def _edges(rng: np.random.Generator, layers: int, shape: str) -> list[tuple[int, int]]:
+def _edges(rng: np.random.Generator, layers: int, shape: str, width: int) -> list[tuple[int, int]]:
     if shape == "chain":
         return [(place, place + 1) for place in range(layers + 1)]
     if shape == "branches":
-        half = layers // 2
-        one, other = [0, *range(1, half + 1), layers + 1], [0, *range(half + 1, layers + 1), layers + 1]
-        return sorted({pair for line in (one, other) for pair in itertools.pairwise(line)})
+        return _side_by_side(0, layers, width)
+    if shape == "cells":
+        starts = [*range(0, layers, _DEPTH * width + 1), layers + 1]
+        return sorted(
+            pair for low, high in itertools.pairwise(starts) for pair in _side_by_side(low, high - low - 1, width)
+        )
+    if shape == "layered":
+        return _ranks(rng, layers, width)
     found = set()
     for place in range(1, layers + 1):
         near = range(max(0, place - 4), place)
@@ -107,6 +117,37 @@ def _edges(rng: np.random.Generator, layers: int, shape: str) -> list[tuple[int,
         }
     last = [place for place in range(layers + 1) if all(u != place for u, _ in found)]
     return sorted(found | {(place, layers + 1) for place in last})
+
+
+_DEPTH = 4
+"""Blocks of a chain of a cell."""
+
+
+def _side_by_side(first: int, count: int, width: int) -> list[tuple[int, int]]:
+    """Chains of as many blocks each from one block to what comes behind all of them."""
+    own, more = divmod(count, width)
+    lines, low = [], first + 1
+    for chain in range(width):
+        high = low + own + (chain >= width - more)
+        lines.append([first, *range(low, high), first + count + 1])
+        low = high
+    return sorted({pair for line in lines for pair in itertools.pairwise(line)})
+
+
+def _ranks(rng: np.random.Generator, layers: int, width: int) -> list[tuple[int, int]]:
+    """Ranks of blocks; what nobody reads is read by the next rank's first block, or by the head."""
+    ranks = [
+        [0],
+        *(list(range(low, min(low + width, layers + 1))) for low in range(1, layers + 1, width)),
+        [layers + 1],
+    ]
+    found = set()
+    for before, rank in itertools.pairwise(ranks):
+        for place in rank:
+            read = rng.choice(before, size=min(len(before), int(rng.integers(1, 3))), replace=False)
+            found |= {(int(each), place) for each in read}
+        found |= {(each, rank[0]) for each in before if all(u != each for u, _ in found)}
+    return sorted(found)
 
 
 def _menu(tensor: int, time: float, weights: float, kept: float, reads: list[int], handed: list[int]) -> dict[str, Any]:
