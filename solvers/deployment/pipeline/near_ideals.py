@@ -26,9 +26,11 @@ _IDEALS = 600
 """In a neighbourhood."""
 _SPARE = 8
 """One device more for that many, in plans that show the way."""
-_GOAL, _LEAST = 0.04, 1e-4
-"""By how much a plan is to be better, at first and in the end."""
-_PATIENCE = 8
+_FIRST_GOALS = (0.04, 0.01, 0.002)
+"""By how much better plans of the first ideals are to be."""
+_GOAL, _LEAST = 0.02, 1e-4
+"""By how much later plans are to be better, at first and in the end."""
+_PATIENCE = 4
 """Neighbourhoods in a row that lead no further, after which less is asked for."""
 
 
@@ -75,26 +77,27 @@ class NearIdeals(Heuristic, uses=("seed",)):
             chain = best_chain(LabelChains(stages, _sorted(known), clock), low_s, clock).chain
         if chain is None:
             raise NoSolutionError("no plan was found that fits into the memory")
+        best, best_s = chain, _load_s(stages, chain)
+        for goal in _FIRST_GOALS:
+            while (found := _within(stages, known, best_s * (1 - goal), clock)) is not None:
+                best, best_s = found, _load_s(stages, found)
+                clock.report(best_s, low_s)
         # A plan with a few devices too many shows the way to one that has enough.
         lavish = Stages(instance.changed(devices=instance.devices + max(1, instance.devices // _SPARE)))
-        best_s, best, near = _load_s(stages, chain), chain, known
-        used, goal, tried, idle = inf, _GOAL, 0, 0
+        chain, used, goal, tried, idle = best, inf, _GOAL, 0, 0
         while goal >= _LEAST and not clock.expired and best_s > low_s:
-            found = _within(lavish, near, best_s * (1 - goal), clock)
+            found = _within(lavish, graph.near(rng, chain, _IDEALS), best_s * (1 - goal), clock)
             tried += 1
-            if found is None:
-                idle += 1
-            elif (need := _devices(found)) <= instance.devices:
+            need = inf if found is None else _devices(found)
+            idle = 0 if need < used else idle + 1
+            if found is not None and need <= instance.devices:
                 chain = best = found
                 best_s, used, idle = _load_s(stages, chain), inf, 0
                 clock.report(best_s, low_s)
-            else:
-                idle = 0 if need < used else idle + 1
-                if need <= used:
-                    chain, used = found, need
+            elif found is not None and need <= used:
+                chain, used = found, need
             if idle >= self.patience:
                 chain, goal, used, idle = best, goal / 2, inf, 0
-            near = graph.near(rng, chain, _IDEALS)
         return LabelChains(stages, (0, graph.whole), clock).plan(best), {"neighbourhoods": float(tried)}
 
 
