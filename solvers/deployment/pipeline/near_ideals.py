@@ -79,7 +79,7 @@ class NearIdeals(Heuristic, uses=("seed",)):
             raise NoSolutionError("no plan was found that fits into the memory")
         best, best_s = chain, _load_s(stages, chain)
         for goal in _FIRST_GOALS:
-            while (found := _within(stages, known, best_s * (1 - goal), clock)) is not None:
+            while best_s > low_s and (found := _within(stages, known, best_s * (1 - goal), clock)) is not None:
                 best, best_s = found, _load_s(stages, found)
                 clock.report(best_s, low_s)
         # A plan with a few devices too many shows the way to one that has enough.
