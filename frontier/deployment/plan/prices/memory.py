@@ -25,7 +25,7 @@ class Memory(NamedTuple):
     ----------
     shares : (groups, choices, rows)
         Of every plan that fits, the sum over groups is at most 1 in each row: of bytes in each device group, then for
-        each dual feasible function of resident bytes.
+        each dual feasible function of resident bytes, then of bytes of each device at a moment of its own.
     fits : (groups, choices)
         Whether a device has room for what it has of a group by itself.
     """
@@ -44,17 +44,21 @@ def memory_of(choices: Choices) -> Memory:
     device each. Both are there if they are in one device group. In the mean over all s, of a part :math:`\sigma` of the
     batch so much is held for :math:`\sigma` of the time. What a device group holds in the mean is no more than it has.
 
+    *Moments of their own.* The same for one sample of each device, which is in as many of its parts as possible: then
+    a part with it counts in full, and a tensor of operators with a device each only where there is no other device.
+
     *Few large ones.* Of parts :math:`x_i` of a device's memory that are 1 together at most, :math:`u_k(x_i)` are, too,
     where :math:`u_k(x) = \lfloor (k + 1) x \rfloor / k`, or x if (k + 1) x is whole (Fekete and Schepers, 2001).
     """
     instance = choices.instance
     held_bytes, machines = _held(instance), len(instance.device_groups)
     most = max(map(len, choices.of_groups))
-    shares = np.zeros((instance.groups, most, machines * (1 + len(_FEW))))
+    shares = np.zeros((instance.groups, most, machines * (2 + len(_FEW))))
     fits = np.zeros((instance.groups, most), bool)
     at = instance.device_group_of.tolist()
     room = [group.memory_bytes * (1 + 2 * FEASIBILITY_TOL) for group in instance.device_groups]
     everywhere = [parts(instance, action.device_groups, action.split) for action in choices.actions]
+    moments = _moments(instance, everywhere)
     for group, members in enumerate(instance.members):
         for c, choice in enumerate(choices.of_groups[group]):
             rows = {
@@ -66,6 +70,7 @@ def memory_of(choices: Choices) -> Memory:
             for device, sizes in resident.items():
                 j = at[device]
                 own[j] += sum(sizes) / room[j] / instance.device_groups[j].count
+                own[j - machines] += sum(sizes) / room[j] / instance.device_groups[j].count
                 for k, few in enumerate(_FEW):
                     part = sum(_dual_feasible(few, size / room[j]) for size in sizes)
                     own[machines * (1 + k) + j] += part / instance.device_groups[j].count
@@ -78,7 +83,11 @@ def memory_of(choices: Choices) -> Memory:
                     continue
                 for each in rows[maker]:
                     j, part = at[each.device], each.units / UNITS
-                    own[j] += size_bytes * part**2 / room[j] / instance.device_groups[j].count
+                    held = size_bytes * part / room[j] / instance.device_groups[j].count
+                    own[j] += held * part
+                    known = instance.device_groups[j].count == 1 if apart else True
+                    if known and each.first <= moments[each.device] < each.last:
+                        own[j - machines] += held
                     if not apart:
                         alone[each.device] += size_bytes * part
             fits[group, c] = all(size <= room[at[device]] for device, size in alone.items())
@@ -96,6 +105,16 @@ def _resident(instance: DeploymentInstance, rows: dict[int, tuple[Replica, ...]]
                 known[0] += size_bytes
             else:
                 known.append(size_bytes)
+    return found
+
+
+def _moments(instance: DeploymentInstance, everywhere: list[tuple[Replica, ...]]) -> list[int]:
+    """For each device a sample that most of its parts have."""
+    found = []
+    for device in range(instance.devices):
+        own = {(each.first, each.last) for row in everywhere for each in row if each.device == device}
+        middles = sorted({(first + last) // 2 for first, last in own})
+        found.append(max(middles, key=lambda sample: sum(first <= sample < last for first, last in own)))
     return found
 
 

@@ -112,17 +112,17 @@ def around_another(memory_bytes):
 
 
 @pytest.mark.parametrize(
-    ("duplicated", "devices", "share", "large", "fits"),
+    ("duplicated", "devices", "share", "own", "large", "fits"),
     [
         # Replicas hold half of the tensor each, at any sample one of them.
-        ((0, 0), (-1, -1), 0.7, 1.0, (True, False, False)),
-        ((1, 1), (-1, -1), 0.6, 1.0, (True, True, False)),
-        ((1, 0), (-1, -1), 0.6, 1.0, (True, True, False)),
+        ((0, 0), (-1, -1), 0.7, 0.8, 1.0, (True, False, False)),
+        ((1, 1), (-1, -1), 0.6, 0.6, 1.0, (True, True, False)),
+        ((1, 0), (-1, -1), 0.6, 0.6, 1.0, (True, True, False)),
         # On one device, or on two.
-        ((0, 0), (0, 0), 0.5, 0.0, (True, True, True)),
+        ((0, 0), (0, 0), 0.5, 0.3, 0.0, (True, True, True)),
     ],
 )
-def test_what_a_choice_needs(duplicated, devices, share, large, fits):
+def test_what_a_choice_needs(duplicated, devices, share, own, large, fits):
     for memory_bytes, there in zip((10.0, 7.0, 5.0), fits, strict=True):
         choices = representatives(around_another(memory_bytes))
         place = next(
@@ -132,6 +132,7 @@ def test_what_a_choice_needs(duplicated, devices, share, large, fits):
         )
         memory = memory_of(choices)
         assert memory.shares[0, place, 0] == pytest.approx(share * 10.0 / memory_bytes, rel=1e-4)
+        assert memory.shares[0, place, -1] == pytest.approx(own * 10.0 / memory_bytes, rel=1e-4)
         assert memory.fits[0, place] == there
         assert BestPrices(around_another(memory_bytes)).left[0, place] == there
         if memory_bytes == 10.0:
