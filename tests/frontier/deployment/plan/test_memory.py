@@ -139,6 +139,21 @@ def test_what_a_choice_needs(duplicated, devices, share, own, large, fits):
             assert memory.shares[0, place, 1] == large
 
 
+def test_a_device_has_one_moment_which_not_all_of_its_parts_have():
+    """The device in the middle has the second half of the batch beside the first device, and else the first half."""
+    data = around_another(10.0).model_dump()
+    group = {**data["device_groups"][0], "count": 1}
+    data |= {"device_groups": [group] * 3, "bandwidth_bytes_per_s": np.ones((3, 3))}
+    choices = representatives(DeploymentInstance.from_data(data))
+    memory, found = memory_of(choices), {}
+    for place, each in enumerate(choices.of_groups[0]):
+        action = choices.actions[each.action]
+        if action.mode == "all_reduce" and not any(each.duplicated) and len(action.device_groups) == 2:
+            found[action.device_groups] = memory.shares[0, place, -2]
+    assert found.pop((0, 2)) == 0.0
+    assert sorted(found.values()) == pytest.approx([0.6, 0.8], rel=1e-4)
+
+
 @pytest.mark.parametrize("few", [1, 2, 3])
 def test_dual_feasible_functions_of_what_fits_are_1_together_at_most(few):
     rng = np.random.default_rng(few)
