@@ -10,6 +10,7 @@ from volume import for_each, seeds
 import ddlopt
 from ddlopt.models.errors import InfeasibleError, InstanceError
 from ddlopt.models.gossip import PeriodInstance, PeriodPlan, bound, evaluate
+from ddlopt.models.gossip.period import bounds
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
 GIVEN = {"family": "gossip", "problem": "period", "name": "a", "workers": 8, "compute_s": 1, "target": 0.05}
@@ -150,3 +151,21 @@ def test_bounds_hold_for_many_plans(name):
         found = evaluate(asked, plan(period, asked.step_size or 10.0 ** rng.uniform(-3, -1), chances))
         if found.feasible:
             assert found.objective >= lowest
+
+
+def test_the_best_rounds_of_every_part_by_hand():
+    """Two pairs of four workers in 2 s or one in 0.5 s: 2/3 mix at most, and 2/3 a second; then parts of a tenth."""
+    network = {"nodes": 4, "edges": [[0, 1], [1, 2], [2, 3]]}
+    rounds = {"network": network, "matchings": [[0, 2], [1]], "times_s": [2, 0.5]}
+    first, *parts, last = bounds._cases(instance(communication_s=None, mixing=None, workers=4, rounds=rounds))
+    assert first == pytest.approx((1, 1 / 3))
+    for number, part in enumerate(parts):
+        assert part == pytest.approx((1.1 ** -(number + 1), 1 - 2 / 3 * 1.1**-number))
+    assert 1.1 ** -len(parts) <= 1e-3 < 1.1 ** (1 - len(parts))
+    assert last == pytest.approx((0, 1 - 2 / 3 * 1.1 ** -len(parts)))
+    quick = rounds | {"times_s": [0.1, 5]}
+    assert next(bounds._cases(instance(communication_s=None, mixing=None, workers=4, rounds=quick))) == pytest.approx(
+        (0.1, 1 / 3)
+    )
+    pair = {"network": {"nodes": 2, "edges": [[0, 1]]}, "matchings": [[0]], "times_s": [3]}
+    assert next(bounds._cases(instance(communication_s=None, mixing=None, workers=2, rounds=pair))) == (3, 0)
