@@ -125,6 +125,8 @@ def test_what_jobs_send_at_least_is_carried_by_all_uplinks_of_a_cut():
 
     exact = 3 + 2 * 2 * 20 / 11  # the cut of blocks; racks carry as much at 17
     assert exact * (1 - 3 * ROUNDING) <= bound_of(wide) < exact
+    short = wide.changed(jobs=[job | {"iterations": 0.01} for job in DATA["jobs"]])
+    assert bound_of(short) == pytest.approx(2 * 2 * 0.02 / 11)
     assert bound_of(wide.changed(objective="weighted_completion")) == 0
     assert bound_of(wide.changed(fabric=None)) == 0
 

@@ -225,3 +225,13 @@ def test_parts_are_joined_by_links_of_a_bandwidth_or_more():
     single = [frozenset({node}) for node in range(4)]
     boxes = [frozenset({0, 1}), frozenset({2, 3})]
     assert parts(instance) == [single, boxes, [boxes[0], frozenset({2, 3, 4})]]
+
+
+def test_switches_have_no_pairs():
+    """Two accelerators on each of two switches: all four pairs that way cross the link between them."""
+    pairs = [(0, 4, 10.0), (1, 4, 10.0), (2, 5, 10.0), (3, 5, 10.0), (4, 5, 1.0)]
+    links = [{"source": i, "target": j, "bytes_per_s": b} for a, c, b in pairs for i, j in ((a, c), (c, a))]
+    instance = CollectiveInstance(
+        name="boxes", accelerators=4, switches=2, links=links, collective="all-to-all", collective_bytes=8.0
+    )
+    assert exact_collective_bound(instance) == 8 / 4 * 4
