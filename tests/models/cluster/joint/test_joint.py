@@ -115,6 +115,26 @@ def test_floats_have_room_for_the_last_digit_and_fractions_have_none():
     assert not evaluate(made(), nearly, True).feasible
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_plan_may_take_all_that_is_reserved(exact):
+    """Two seconds, in which nothing is rounded."""
+    menu = {"tensor": 1, "options": [{"name": "only", "time_s": 2.0, "weight_bytes": 0, "kept_bytes": 0}]}
+    line = {"family": "deployment", "problem": "pipeline", "name": "line", "edges": []}
+    line |= {"layers": [{"name": "layer", "menus": [menu]}], "devices": 1, "memory_bytes": 1, "micro_batches": 1}
+    choice = {"servers": 1, "problem": 0}
+    asked = made(
+        problems=[line | {"bandwidth_bytes_per_s": 1}],
+        workloads=[{"name": "line", "choices": [choice]}],
+        jobs=[{"name": "a", "workload": 0, "iterations": 3}],
+    )
+    stage = {"layers": [0], "replicas": 1, "tensor": 1, "options": ["only"]}
+    whole = {"family": "deployment", "problem": "pipeline", "instance": "line", "stages": [stage]}
+    for step_s, feasible in ((2.0, True), (2.0 - 1e-6, False)):
+        plans = [{"workload": 0, "servers": 1, "step_s": step_s, "answer": whole}]
+        found = evaluate(asked, JointPlan(instance="two", runs=[{"start": "0", "servers": 1}], plans=plans), exact)
+        assert found.feasible is feasible
+
+
 def test_servers_suffice_over_all_jobs():
     jobs = [DATA["jobs"][0] | {"name": name} for name in "xyz"]
     data = {"instance": "two", "runs": [{"start": "1", "servers": 2}] * 3, "plans": [answer().plans[0]]}
