@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.frontier.deployment.partition.latency_sets.kernels import with_each
-from ddlopt.frontier.deployment.partition.latency_sets.parts import Ints, Parts, least_times, parts_of
+from ddlopt.frontier.deployment.partition.latency_sets.parts import GraphParts, Ints, least_times, parts_of
 from ddlopt.frontier.deployment.partition.latency_sets.search_kernels import (
     BETTER,
     DONE,
@@ -136,7 +136,7 @@ class LatencySets(CertifiedMethod, uses=("start",)):
         return best, float(evaluation.objective)
 
 
-def _offers(parts: Parts, accelerators: int, least_s: np.ndarray[Any, np.dtype[np.float64]]) -> Offers:
+def _offers(parts: GraphParts, accelerators: int, least_s: np.ndarray[Any, np.dtype[np.float64]]) -> Offers:
     """Sets, those with the least bound first."""
     sets, ideals = parts.sets, parts.ideals.bits
     found_s = np.full(len(sets.bits), np.inf)

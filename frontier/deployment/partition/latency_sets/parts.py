@@ -32,7 +32,7 @@ _SLACK = 1 + 1e-12
 
 
 @dataclass(frozen=True)
-class Parts:
+class GraphParts:
     """Nodes in a topological order, ideals, sets, and pairs of ideals of which the second has more.
 
     Parameters
@@ -53,13 +53,13 @@ class Parts:
     high: Ints
 
 
-def parts_of(instance: PartitionInstance) -> Parts | None:
+def parts_of(instance: PartitionInstance) -> GraphParts | None:
     """All parts; None where they are too many, or where nodes must be together."""
     return _parts(Key(instance))
 
 
 @lru_cache(maxsize=2)
-def _parts(key: Key) -> Parts | None:
+def _parts(key: Key) -> GraphParts | None:
     instance = key.instance
     if len(instance.nodes) > MOST_NODES:
         return None
@@ -87,10 +87,10 @@ def _parts(key: Key) -> Parts | None:
     sets = _sets(instance, order, graph, bits, np.unique(inside), needed, needing)
     if len(inside) * len(sets.bits) * max(1, instance.accelerators - 2) > _MOST_LOOKS:
         return None
-    return Parts(order, graph, ideals, sets, low[by_size], high[by_size])
+    return GraphParts(order, graph, ideals, sets, low[by_size], high[by_size])
 
 
-def least_times(parts: Parts, most: int, expired: Callable[[], bool]) -> Floats | None:
+def least_times(parts: GraphParts, most: int, expired: Callable[[], bool]) -> Floats | None:
     """(sets + 1, ideals, ideals) least times of parts with at most so many sets; None if the time is up.
 
     With all sets that of everything alone, with one less those of ideals and of what they leave: nobody asks for more.

@@ -10,7 +10,7 @@ from volume import for_each, slow, some
 from ddlopt.frontier.deployment.partition.latency_sets import search_kernels
 from ddlopt.frontier.deployment.partition.latency_sets.kernels import with_each
 from ddlopt.frontier.deployment.partition.latency_sets.method import LatencySets
-from ddlopt.frontier.deployment.partition.latency_sets.parts import Parts, least_times, parts_of
+from ddlopt.frontier.deployment.partition.latency_sets.parts import GraphParts, least_times, parts_of
 from ddlopt.instances.generators import generate
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
@@ -44,7 +44,7 @@ def of_tiny(first: int, most: int = MOST) -> PartitionInstance:
     return tiny(1, first, most)[0]
 
 
-def least_of(parts: Parts, sets: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def least_of(parts: GraphParts, sets: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Least times without a clock."""
     found = least_times(parts, sets, lambda: False)
     assert found is not None
