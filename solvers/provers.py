@@ -40,7 +40,7 @@ class TreeProver:
     ----------
     prove : callable
         ``prove(model, claim, time_limit)`` gives a tree for a model of
-        :func:`~ddlopt.certificates.linear.exact_model`, which is checked whoever has written it.
+        ``ddlopt.certificates.linear.exact_model``, which is checked whoever has written it.
     """
 
     prove: Callable[[ExactModel, Fraction, float | None], Any]
