@@ -98,6 +98,7 @@ ENTRIES = (
         "aggregation/graph",
         ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
         ("graph-negotiation", "heuristic", "goal congestion; ours, jobs negotiate for links and aggregators at prices that rise", "negotiation:GraphNegotiation"),
+        ("lp-rounding", "heuristic", "random routes in the shares of a linear relaxation, whose bound it certifies", "rounding:RelaxedRounding"),
         storey="frontier",
     ),
     *entries(

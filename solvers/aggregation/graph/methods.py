@@ -88,7 +88,6 @@ ENTRIES = entries(
     ("first-switch", "heuristic", "shortest routes; the first switch with a free slot aggregates", "strategies:ShortestRoutes", {"rule": "first-switch"}),
     ("takahashi-matsuyama", "heuristic", "Steiner trees, the nearest worker first", "greedy:TakahashiMatsuyama"),
     ("water-filling", "heuristic", "goal rates; the widest tree beside the others' max-min rates", "greedy:WaterFilling"),
-    ("lp-rounding", "heuristic", "random routes in the shares of a linear relaxation, whose bound it certifies", "rounding:RelaxedRounding"),
     ("graph-search", "heuristic", "our search; jobs are taken out and sent anew at prices of what is busy", "search:GraphSearch"),
     ("ring", "reference", "ring all-reduce among the workers on the same network", "ring:Ring"),
 )  # fmt: skip

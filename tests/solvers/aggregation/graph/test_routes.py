@@ -7,15 +7,15 @@ import pytest
 from aggregation_graph_cases import answers, optimum, random_instance, star
 from volume import slow
 
+from ddlopt.frontier.aggregation.graph.relaxation import Program
+from ddlopt.frontier.aggregation.graph.rounding import RelaxedRounding
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers.aggregation.graph.arrays import case_of
 from ddlopt.solvers.aggregation.graph.greedy import TakahashiMatsuyama, WaterFilling, max_min
 from ddlopt.solvers.aggregation.graph.methods import ENTRIES, strategy
-from ddlopt.solvers.aggregation.graph.relaxation import Program
 from ddlopt.solvers.aggregation.graph.ring import Ring
-from ddlopt.solvers.aggregation.graph.rounding import RelaxedRounding
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.aggregation.graph.strategies import STRATEGIES, ShortestRoutes, aggregated
 from ddlopt.solvers.contracts import Limits, Status, better

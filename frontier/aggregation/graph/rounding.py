@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.aggregation.graph.relaxation import Program, Relaxed, columns_of, starts
 from ddlopt.models.aggregation import evaluate
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.errors import NoSolutionError, SolverError
-from ddlopt.solvers.aggregation.graph.relaxation import Program, Relaxed, columns_of, starts
 from ddlopt.solvers.aggregation.graph.strategies import Paths, Residual, Route, aggregated, meeting
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, better
