@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ddlopt.frontier.deployment.microbatches.questions import OrderQuestions
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.orders_of_plans import busiest_s, order_instance
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance, PipelinePlan
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.microbatches.questions import OrderQuestions
 from ddlopt.solvers.heuristic import Clock
 
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ddlopt.frontier.deployment.microbatches.few_devices import few_devices_bound
+from ddlopt.frontier.deployment.microbatches.questions import Known
 from ddlopt.models.deployment.microbatches.bounds import require_room
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.ticks import Ticks
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.microbatches.questions import Known
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 

@@ -17,7 +17,7 @@ def best(instance: MicroBatchInstance, solver: str) -> Method:
 
 def questions(instance: MicroBatchInstance, solver: str) -> Method:
     """Questions whether an order takes at most so long, between list scheduling and bounds."""
-    module = import_module("ddlopt.solvers.deployment.microbatches.questions")
+    module = import_module("ddlopt.frontier.deployment.microbatches.questions")
     found: Method = module.OrderQuestions()
     return found
 

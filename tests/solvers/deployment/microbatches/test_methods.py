@@ -8,6 +8,7 @@ from shared_data import shared_data
 from volume import seeds, slow, some
 
 import ddlopt
+from ddlopt.frontier.deployment.microbatches.questions import OrderQuestions
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers import convert
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
@@ -16,7 +17,6 @@ from ddlopt.models.reading import parsed, read_text
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
-from ddlopt.solvers.deployment.microbatches.questions import OrderQuestions
 from ddlopt.solvers.heuristic import Asked
 
 EXACT = Limits(gap=0.0)
