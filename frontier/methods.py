@@ -67,6 +67,7 @@ ENTRIES = (
     ),
     *entries(
         "deployment/microbatches",
+        ("order-questions", "exact", "questions whether an order takes at most so long, between list scheduling and bounds", "questions:OrderQuestions"),
         ("order-states", "exact", "lists, and a bound by dynamic programming over states of a few devices", "order_states:OrderStates"),
         storey="frontier",
     ),

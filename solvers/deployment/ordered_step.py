@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ddlopt.frontier.deployment.microbatches.questions import OrderQuestions
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.orders_of_plans import busiest_s, order_instance
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance, PipelinePlan
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.microbatches.methods import best
 from ddlopt.solvers.heuristic import Clock
 
 
@@ -20,7 +20,7 @@ class OrderedStep(NamedTuple):
     busiest_s : float
         What the busiest device works, with what is behind the barrier: no order takes less.
     bound_s : float
-        What no order takes less than, proven by :class:`OrderQuestions`.
+        What no order takes less than, proven by the exact method of orders.
     step_s : float
         Of the order that was found.
     order : MicroBatchOrder
@@ -56,7 +56,7 @@ def ordered_step(
         Share of the backward pass that is a pass of its own; see :func:`order_instance`.
     """
     orders = order_instance(instance, plan, weights)
-    found = OrderQuestions().solve(orders, limits, seed)
+    found = best(orders, "highs").solve(orders, limits, seed)
     if found.objective is None or found.bound is None or not found.checked:
         return None
     return OrderedStep(float(busiest_s(orders)), found.bound, found.objective, found.solution)  # type: ignore[arg-type]

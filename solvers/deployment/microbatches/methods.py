@@ -5,26 +5,25 @@ from importlib import import_module
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.makers import entries
+from ddlopt.solvers.makers import entries, formulation
+from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 ROOM = "deployment/microbatches"
 
 
 def best(instance: MicroBatchInstance, solver: str) -> Method:
-    """What links of the chain say, and questions behind them."""
-    return chain.exact(ROOM, instance, solver, questions)
+    """What links of the chain say; else a search, and then starts by tick where they cover the instance."""
+    return chain.exact(ROOM, instance, solver, _own)
 
 
-def questions(instance: MicroBatchInstance, solver: str) -> Method:
-    """Questions whether an order takes at most so long, between list scheduling and bounds."""
-    module = import_module("ddlopt.frontier.deployment.microbatches.questions")
-    found: Method = module.OrderQuestions()
-    return found
+def _own(instance: MicroBatchInstance, solver: str) -> Method:
+    search: Method = import_module("ddlopt.solvers.deployment.microbatches.search").OrderSearch()
+    starts = formulation(ROOM, "counted-starts", "formulations.counted_starts:CountedStarts")(solver)
+    return search if starts.refuses(instance) else WarmStarted("exact", "deployment", search, lambda _: starts)
 
 
 ENTRIES = entries(
     ROOM,
-    ("order-questions", "exact", "questions whether an order takes at most so long, between list scheduling and bounds", "questions:OrderQuestions"),
     ("counted-starts", "exact", "starts of passes by tick, with micro-batches counted", "models:formulations.counted_starts:CountedStarts"),
     ("ordered-passes", "exact", "which pass of a device is before which, with big-M rows between their starts", "models:formulations.ordered_passes:OrderedPasses"),
     ("list-scheduling", "heuristic", "greedy list scheduling with several rules", "list_scheduling:ListScheduling"),
