@@ -279,3 +279,19 @@ def test_bounds_of_a_path_of_four_and_of_graphs_that_are_large(monkeypatch):
     assert bound(instance(path, "process", budget=1)) == pytest.approx(2 / 3)  # degrees of 2 over n - 1
     monkeypatch.setattr(bounds, "_MANY_NODES", 4)
     assert bound(instance(path)) == pytest.approx(0.6806873381910694)
+
+
+def test_only_the_slowest_vector_proves_the_bound_of_a_ladder():
+    """Of 2 x 3 nodes: from one end to the other; across, which is twice as fast, is left out."""
+    ladder = instance(nx.grid_2d_graph(3, 2))
+    slow = np.repeat([1.0, 0.0, -1.0], 2) / 2
+    assert bound(ladder) == pytest.approx(spectral_bound(ladder, np.outer(slow, slow)))
+    both = np.outer(slow, slow) + np.outer(*[np.tile([1.0, -1.0], 3) / 6**0.5] * 2)
+    assert bound(ladder) > spectral_bound(ladder, both) + 1e-3
+
+
+def test_a_budget_may_be_used_up():
+    asked = instance(nx.path_graph(3), "process", budget=2)
+    for exact in (False, True):
+        assert evaluate(asked, answer((1, 1)), exact).feasible
+        assert not evaluate(asked, answer((1, 1 + 1e-6)), exact).feasible
