@@ -157,7 +157,7 @@ class BestPrices:
     @property
     def rows(self) -> int:
         """How many prices there are: of memory, and of rows."""
-        return self._memory.shape[2] + len(self._rows)
+        return int(self._memory.shape[2]) + len(self._rows)
 
     @property
     def completions(self) -> tuple[Floats, Floats]:

@@ -167,8 +167,7 @@ class Parts:
             else:
                 used[np.arange(len(device)), device[:, place]] += operator.resident_bytes
         room = np.array([instance.device_groups[j].memory_bytes for j in instance.device_group_of])
-        fits: npt.NDArray[np.bool_] = (used <= room * (1 + 2 * FEASIBILITY_TOL)).all(axis=1)
-        return fits
+        return np.asarray((used <= room * (1 + 2 * FEASIBILITY_TOL)).all(axis=1), np.bool_)
 
     def _alike(self, device: Ints) -> list[tuple[int, tuple[int, int]]]:
         """The device of each operator, and the first and the end of those that it stands for."""
