@@ -27,9 +27,9 @@ def passes(instance, bound, objective, tolerance=TOLERANCE):
 
 
 def closed_forms(instance):
-    """The combinatorial bound that the problem's record names; of topologies each one that it is the best of."""
+    """The problem's own bound, and the tightest with the frontier's; of topologies each one that it is the best of."""
     problem = problem_of(instance)
-    found = {"bound": problem.bound(instance)}
+    found = {"bound": problem.bound(instance), "tightest bound": problem.tightest_bound(instance)}
     if problem.path == "topology":
         found |= {name: instance.iteration_time_s(value) for name, value in congestion_bounds(instance).items()}
     return {name: value for name, value in found.items() if value is not None}
