@@ -7,6 +7,7 @@ import numpy as np
 
 from ddlopt.instances.generators.cluster import generate
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
+from ddlopt.instances.readers.places.cluster_jobs import gradient_bytes
 from ddlopt.models.cluster import ClusterProblem
 from ddlopt.models.cluster.joint.instance import JointInstance
 
@@ -36,6 +37,66 @@ def instances() -> Iterator[ClusterProblem]:
     for name, (seed, options) in _DRAWN.items():
         yield generate("joint", seed, name=name, **options)
     yield large_models()
+    tiny = generate("joint", 2, name="joint-racks-j4-k8", workloads=("tiny-step",), widths=(3, 4))
+    yield in_racks(tiny, 2, 50e9)
+    # Racks of eight servers with 400 Gb/s each, four times what their uplinks carry.
+    yield in_racks(models_of_a_leaf_spine(), 8, 8 * 400e9 / 8 / 4)
+
+
+def in_racks(instance: JointInstance, hosts: int, uplink_bytes_per_s: float) -> JointInstance:
+    """The same jobs on racks whose uplinks they share; a ring all-reduces all gradients of a job, rack by rack."""
+    menus = []
+    for menu in instance.workloads:
+        choices = []
+        for choice in menu.choices:
+            assert choice.problem is not None
+            sent = 2 * gradient_bytes(instance.problems[choice.problem]) * (choice.servers - 1) / choice.servers
+            choices.append(choice.model_dump() | {"crossing_bytes": sent})
+        menus.append({"name": menu.name, "choices": choices})
+    racks = [
+        {"name": f"rack{place}", "hosts": hosts, "uplink_bytes_per_s": uplink_bytes_per_s}
+        for place in range(instance.servers // hosts)
+    ]
+    return instance.changed(workloads=menus, fabric={"groups": racks})
+
+
+def models_of_a_leaf_spine() -> JointInstance:
+    """20 jobs on 128 servers of eight H100 with 400 Gb/s: three of Llama 3's 8B for one of its 70B."""
+    rng = np.random.default_rng(1)
+    problems: list[Any] = []
+    menus = []
+    for name, least in (("llama-8b", 4), ("llama-70b", 16)):
+        made = read_transformer_pipeline(
+            _LLAMA | {"num_key_value_heads": 8} | _SIZES[name], servers=128, gpus_per_server=8, accelerator="h100",
+            network_gigabit_per_s=400, sequence=8192, global_batch=256, name=name,
+        )  # fmt: skip
+        widths = [w for w in (4, 8, 16, 32, 64) if w >= least]
+        choices = [{"servers": w, "problem": len(problems), "devices": 8 * w} for w in widths]
+        menus.append({"name": name, "choices": choices})
+        problems.append(made)
+    jobs = []
+    for place in range(20):
+        large = int(place % 4 == 3)
+        jobs.append(
+            {
+                "name": f"{menus[large]['name']}-{place}",
+                "workload": large,
+                "iterations": int(rng.integers(1000, 4000)) // (1, 4)[large],
+                "arrival_s": float(int(rng.uniform(0, 3000))),
+                "weight": int(rng.integers(1, 5)),
+            }
+        )
+    return JointInstance.from_data(
+        {
+            "name": "joint-racks-j20-k128",
+            "source": "Llama 3 in its published sizes on 16 racks of eight servers, 4:1; iterations and arrivals drawn",
+            "servers": 128,
+            "problems": problems,
+            "workloads": menus,
+            "jobs": jobs,
+            "objective": "makespan",
+        }
+    )
 
 
 def large_models() -> JointInstance:
