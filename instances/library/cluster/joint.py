@@ -23,7 +23,7 @@ _ITERATIONS: dict[str, tuple[int, ...]] = {
     "joint-tardiness-j4-k6": (19892259, 896, 10085265, 856),
     "joint-topoopt-j5-k8": (119780, 70780, 54730, 113235, 75499),
 }
-"""Of jobs with co-designs, as the generator had them from the bound of its time; another bound is no reason to change."""
+"""Of jobs with co-designs, as the generator had them from the bound of its time: a better one changes no instance."""
 _LLAMA = {"model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 8192, "torch_dtype": "bfloat16"}
 _SIZES = {
     "llama-8b": {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 14336},
