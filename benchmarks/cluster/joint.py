@@ -212,7 +212,7 @@ def online(asked: Any) -> Any:
     for name in asked.cases:
         found, instance = _joint(name, asked.time_limit, asked.gap, asked.threads), CASES[name]()
         rolling = ddlopt.solve(instance, "rolling:seconds=10", time_limit=asked.time_limit)
-        moved = _moved_bound(instance, found)
+        moved = _moved_bound(instance, found, asked.gap)
         yield {
             "case": name,
             "bound": found.bound,
@@ -229,15 +229,22 @@ _FEW_JOBS = 7
 """Up to so many the joint bound is by orders of starts, which says nothing of jobs that are moved."""
 
 
-def _moved_bound(instance: JointInstance, found: Result) -> float | None:
-    """What no makespan is below in which jobs are interrupted, moved and change their widths for nothing.
+def _moved_bound(instance: JointInstance, found: Result, gap: float) -> float | None:
+    """What no schedule is below in which jobs are interrupted, moved and change their widths for nothing.
 
-    The relaxation of rigid jobs holds for these: a job that is a share y of its iterations on w servers takes y times
-    as long and as many server-seconds. That of sums of ends does not.
+    The relaxation of a makespan holds for these as it is; that of sums has a row of its own for them, at times that no
+    plan is below, which are those of the run's plans, and of bounds without a search where it has none.
     """
-    if instance.objective != "makespan":
-        return None
-    return found.bound if len(instance.jobs) > _FEW_JOBS else relaxed(instance.at(_proven(instance)), 1.0).value
+    if instance.objective == "makespan":
+        return found.bound if len(instance.jobs) > _FEW_JOBS else relaxed(instance.at(_proven(instance)), 1.0).value
+    plans = Plans(instance, Clock(Limits(), None), gap)
+    for each in found.solution.plans:
+        known = plans.known((each.workload, each.servers))
+        if known is not None:
+            known.lower = max(known.lower, each.least_s)
+    ends = [run.start for run in found.solution.runs]
+    last = max(float(Fraction(start)) for start in ends)
+    return relaxed(plans.low(), last, moved=True).value
 
 
 def _proven(instance: JointInstance) -> Any:

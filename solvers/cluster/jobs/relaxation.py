@@ -18,6 +18,12 @@ least the middle, as it runs to the interval's end; in the last one, of which it
 :math:`(h - p) / 2` less, which moves the mean of all by at most :math:`p (h - p) / (2 \ell)`: that is
 :math:`\delta = h^2 / (8 \ell)`, or :math:`(h - \ell) / 2` where :math:`\ell < h / 2`.
 
+**Jobs that are moved**, to other widths too, with :math:`x` parts of a job's iterations: all rows hold but the last
+one. With :math:`\hat\ell_j` the least of its lengths a job does at most :math:`1 / \hat\ell_j` of its iterations a
+second, so that the mean of the moments at which it does them is at least :math:`\hat\ell_j / 2` before its end, and
+
+.. math:: C_j \ge \sum_{w, I} \max(\text{begin}_I, r_j)\, x_{jwI} + \tfrac12 \hat\ell_j .
+
 **Other resources** that jobs use evenly while they run are rows like those of servers: :math:`a_{jw}` in all of one
 that gives b a second, in place of :math:`w\, \ell_{jw}` and K. Neither kind of row asks that a job takes no longer than
 :math:`\ell_{jw}`: with x its parts of the time that it does run for, all rows hold as they stand, since
@@ -107,9 +113,13 @@ def _undominated(job: ClusterJob, used: list[dict[int, float]]) -> list[tuple[in
 
 
 def relaxed(
-    instance: JobsInstance, end_s: float, seconds: float = math.inf, others: tuple[Resource, ...] = ()
+    instance: JobsInstance,
+    end_s: float,
+    seconds: float = math.inf,
+    others: tuple[Resource, ...] = (),
+    moved: bool = False,
 ) -> Relaxed:
-    """The bound of rigid jobs.
+    """The bound of rigid jobs, or of jobs that may be moved.
 
     Parameters
     ----------
@@ -120,12 +130,14 @@ def relaxed(
         For the solver; a bound of nothing, without shares, where it needs more.
     others : tuple of Resource
         That jobs use besides servers.
+    moved : bool
+        Whether jobs may be interrupted, and go on elsewhere with other widths.
     """
     menus = [_undominated(job, [each.used[place] for each in others]) for place, job in enumerate(instance.jobs)]
     if instance.objective == "makespan":
         made = _makespan(instance, menus, others)
     else:
-        made = _sums(instance, menus, end_s, others)
+        made = _sums(instance, menus, end_s, others, moved)
     value, x = made.solved(seconds)
     shares: list[dict[int, float]] = [{} for _ in menus]
     ends = [0.0 if made.values else job.arrival_s for job in instance.jobs]
@@ -210,7 +222,7 @@ def _makespan(instance: JobsInstance, menus: Menus, others: tuple[Resource, ...]
     return made
 
 
-def _sums(instance: JobsInstance, menus: Menus, end_s: float, others: tuple[Resource, ...]) -> _Program:
+def _sums(instance: JobsInstance, menus: Menus, end_s: float, others: tuple[Resource, ...], moved: bool) -> _Program:
     many = sum(map(len, menus))
     count = int(np.clip(_MOST_COLUMNS // many, *_INTERVALS))
     h = end_s / count
@@ -219,6 +231,7 @@ def _sums(instance: JobsInstance, menus: Menus, end_s: float, others: tuple[Reso
     names, lengths, where, values = list[tuple[int, int]](), list[float](), list[int](), list[float]()
     own: dict[tuple[int, int], list[int]] = {}
     for place, (job, menu) in enumerate(zip(instance.jobs, menus, strict=True)):
+        fastest = min(length for _, length in menu)
         for width, length in menu:
             lost = h * h / (8 * length) if length >= h / 2 else (h - length) / 2
             for interval in range(min(count, int(job.arrival_s / h)), count + 1):
@@ -226,7 +239,11 @@ def _sums(instance: JobsInstance, menus: Menus, end_s: float, others: tuple[Reso
                 names.append((place, width))
                 lengths.append(length)
                 where.append(interval)
-                values.append(centre[interval] + length / 2 - lost)
+                values.append(
+                    max(begins[interval], job.arrival_s) + fastest / 2
+                    if moved
+                    else centre[interval] + length / 2 - lost
+                )
     return _rows_of_sums(instance, _Shares(names, lengths, where, values, own, count, h), others)
 
 

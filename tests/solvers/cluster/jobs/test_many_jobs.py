@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from jobs_brute_force import brute_force, drawn
-from volume import seeds
+from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.instances.generators import generate
@@ -115,3 +115,25 @@ def test_no_round_begins_when_no_time_is_left():
     search = ListSearch(generate("cluster", "jobs", 0, jobs=4, servers=4), 0)
     assert not search.run(3, left_s=0.0), "not even the first"
     assert search.rounds == 0
+
+
+@for_each("seed", seeds(8, 80))
+@pytest.mark.parametrize("objective", ["weighted_completion", "weighted_tardiness", "makespan"])
+def test_the_bound_of_jobs_that_are_moved_holds_where_widths_change_from_slot_to_slot(seed, objective):
+    slots = drawn(seed + 700, "slots", 2).changed(objective=objective)
+    best = ddlopt.solve(slots, "start-order", gap=0).objective
+    rigid = slots.changed(mode="rigid", slot_s=None)
+    for end_s in (1.0, 5.0, 40.0):
+        assert relaxed(rigid, end_s, moved=True).value <= best * (1 + 1e-9) + 1e-9
+
+
+def test_a_job_that_is_interrupted_is_within_the_bound_of_jobs_that_are_moved_alone():
+    """A long job steps aside for a heavy one: 110 and 100 times 11; in one piece it has to wait for it."""
+    jobs = [
+        {"name": "long", "iterations": 100, "step_s": [1]},
+        {"name": "heavy", "iterations": 10, "arrival_s": 1, "weight": 100, "step_s": [1]},
+    ]
+    instance = JobsInstance(name="aside", servers=1, jobs=jobs, objective="weighted_completion")
+    with_moves, in_one_piece = 110 + 100 * 11, 111 + 100 * 11
+    assert relaxed(instance, 120.0, moved=True).value <= with_moves < in_one_piece
+    assert relaxed(instance, 120.0, moved=True).value > 0.8 * with_moves
