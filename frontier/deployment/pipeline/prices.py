@@ -16,7 +16,7 @@ _FINE, _COARSE = 16, 8
 """Samples in flight up to which each number counts by itself; beyond, that many in each doubling."""
 _WEIGHTS = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0, 16.0])
 """Of memory beside time, each as a part of what a stage has of it."""
-_WIDEST = 9
+_WIDEST = 8
 """Layers that are open at a time."""
 _PLACES = 32
 """Places of a stage that are told apart, by the devices up to it."""

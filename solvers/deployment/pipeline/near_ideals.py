@@ -18,7 +18,7 @@ from ddlopt.solvers.heuristic import Clock, Heuristic
 
 _NOISES = (0.0, 0.3, 0.6)
 """By how much bytes are off in beams, in natural logarithms."""
-_FIRST, _THEN = 8, 2
+_FIRST, _THEN = 6, 2
 """Breadth of the beams for the first ideals, and between stages."""
 _MOVES = 0.4
 """Of ideals around one: the chance that a move is the last one, after the first."""
