@@ -13,8 +13,9 @@ from scipy.sparse import coo_array
 
 from ddlopt.frontier.topology.collapse import Collapse
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
-from ddlopt.frontier.topology.symmetry.cayley import Indices, generator_orbits, orbit_candidates, smallest_images
+from ddlopt.frontier.topology.symmetry.cayley import generator_orbits, orbit_candidates
 from ddlopt.models.errors import NotApplicableError, SolverError
+from ddlopt.models.gossip.circulant.symmetry import Indices, smallest_images
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 from ddlopt.solvers.certify import Gate, MethodOutput

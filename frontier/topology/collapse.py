@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup, Indices
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
+from ddlopt.models.gossip.circulant.symmetry import Indices
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import abelian_level_sizes
 from ddlopt.models.topology.instance import TopologyInstance

@@ -11,9 +11,6 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from ddlopt.frontier.topology.metric.cuts import (
-    Arc,
-    Kind,
-    LinkCut,
     cut_set_lengths,
     disjunctive_cut,
     least_length_cut,
@@ -23,6 +20,7 @@ from ddlopt.frontier.topology.metric.cuts import (
 from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
 from ddlopt.models.topology import TopologyInstance
+from ddlopt.models.topology.formulations.rows.link_cut import Arc, Kind, LinkCut
 
 Lengths = npt.NDArray[np.int64]
 

@@ -8,7 +8,8 @@ import pytest
 from sympy.combinatorics import Permutation, PermutationGroup
 from volume import for_each, spread
 
-from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup, abelian_groups, generator_orbits, smallest_images
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup, abelian_groups, generator_orbits
+from ddlopt.models.gossip.circulant.symmetry import smallest_images
 from ddlopt.models.topology.bounds import abelian_ball
 
 

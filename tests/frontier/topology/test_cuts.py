@@ -9,7 +9,6 @@ from brute_force import link_choices, routed_congestion
 from volume import for_each, slow
 
 from ddlopt.frontier.topology.metric.cuts import (
-    LinkCut,
     cut_set_lengths,
     demanded_length,
     disjunctive_cut,
@@ -19,6 +18,7 @@ from ddlopt.frontier.topology.metric.cuts import (
 )
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.rows.link_cut import LinkCut
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, lp_relaxation
 
