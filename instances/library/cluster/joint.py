@@ -42,11 +42,13 @@ def instances() -> Iterator[ClusterProblem]:
     """All of them."""
     for name, (seed, options) in _DRAWN.items():
         made = generate("joint", seed, name=name, **options)
+        assert isinstance(made, JointInstance)
         told = _ITERATIONS.get(name, [job.iterations for job in made.jobs])
         jobs = [job.model_dump() | {"iterations": count} for job, count in zip(made.jobs, told, strict=True)]
         yield made.changed(jobs=jobs)
     yield large_models()
     tiny = generate("joint", 2, name="joint-racks-j4-k8", workloads=("tiny-step",), widths=(3, 4))
+    assert isinstance(tiny, JointInstance)
     yield in_racks(tiny, 2, 50e9)
     # Racks of eight servers with 400 Gb/s each, four times what their uplinks carry.
     yield in_racks(models_of_a_leaf_spine(), 8, 8 * 400e9 / 8 / 4)

@@ -28,12 +28,12 @@ def table(instance: JointInstance, solution: JointPlan) -> Iterator[Section]:
     yield section("Jobs", ("job", "workload", "from", "to", "servers", "time of an iteration"), rows)
     if instance.fabric is not None:
         names, groups = [each.name for each in instance.jobs], instance.fabric.groups
-        told = [
+        where = [
             (label(place, name), groups[rack].name, count)
             for place, (name, run) in enumerate(zip(names, solution.runs, strict=True))
             for rack, count in run.places
         ]
-        yield section("Places", ("job", "rack", "servers"), told)
+        yield section("Places", ("job", "rack", "servers"), where)
     for plan in solution.plans:
         name = instance.workloads[plan.workload].name
         plans.append((name, plan.servers, seconds(plan.step_s), seconds(plan.least_s)))
