@@ -33,11 +33,16 @@ def switch(block: pyo.Block, on: Any) -> Sum:
             if high is None:
                 row.set_value((0.0, below, None))
             else:
-                block.from_below[row.name] = (0.0, below, None)
+                block.from_below[_name(row, block)] = (0.0, below, None)
     for each in variables:
         _switch_bounds(block, each, on)
     objective = _sum(block.objective)
     return Sum(objective.coefficients, objective.variables) + objective.constant * term(on)
+
+
+def _name(part: Any, block: pyo.Block) -> str:
+    """Of a row or variable, the same wherever the block stands."""
+    return str(part.getname(fully_qualified=True, relative_to=block))
 
 
 def _sum(expression: Any) -> Sum:
@@ -58,8 +63,8 @@ def _switch_bounds(block: pyo.Block, variable: Any, on: Any) -> None:
         variable.setub(0)
         return
     if low:
-        block.at_least[variable.name] = (0.0, (term(variable) - low * term(on)).expression, None)
+        block.at_least[_name(variable, block)] = (0.0, (term(variable) - low * term(on)).expression, None)
         variable.setlb(min(low, 0))
     if high:
-        block.at_most[variable.name] = (None, (term(variable) - high * term(on)).expression, 0.0)
+        block.at_most[_name(variable, block)] = (None, (term(variable) - high * term(on)).expression, 0.0)
         variable.setub(max(high, 0))

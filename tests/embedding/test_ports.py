@@ -29,8 +29,6 @@ def is_there(port, block):
     component = block.component(port.name)
     if component is None:
         return False
-    if component.ctype is pyo.Block:
-        return not port.indices
     return component.dim() == len(port.indices)
 
 

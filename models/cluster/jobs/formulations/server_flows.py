@@ -36,8 +36,6 @@ class ServerFlows:
     -----
     ``width[j, w]``
         y.
-    ``length[j]`` : if built with ``open_lengths``
-        :math:`C_j - S_j`, in units of :meth:`unit_s`: for a host to say, up to what the table says of the width.
     ``start_time[j]``, ``end_time[j]``
         S and C, in units of :meth:`unit_s`.
     ``last`` : if the objective is ``makespan``
@@ -79,7 +77,11 @@ class ServerFlows:
         return unit_of(heaviest, parts=1) if heaviest and instance.objective != "makespan" else 1.0
 
     def build(self, block: pyo.Block, instance: JobsInstance, open_lengths: bool = False) -> None:
-        """Fill ``block``; with ``open_lengths`` a host model says how long each job runs."""
+        """Fill ``block``.
+
+        With ``open_lengths`` a host model says how long each job runs: it has ``length[j]``, :math:`C_j - S_j` in units
+        of :meth:`unit_s`, up to what the table says of the width.
+        """
         unit, servers = Fraction(self.unit_s(instance)), float(instance.servers)
         jobs = range(len(instance.jobs))
         widths = [(j, w) for j in jobs for w in instance.jobs[j].widths]
