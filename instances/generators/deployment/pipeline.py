@@ -27,7 +27,7 @@ def blocks(
     memory: float = 0.5,
     gigabytes_per_s: float = 25.0,
     alike: bool = True,
-    width: int = 2,
+    width: int | None = None,
 ) -> PipelineInstance:
     """A network of an embedding, blocks and a head, each kept as it is or recomputed.
 
@@ -50,19 +50,20 @@ def blocks(
         Of a device to the others.
     alike : bool
         Whether all blocks are the same.
-    width : int
-        Chains of branches and of a cell, and blocks of a rank.
+    width : int, optional
+        Chains of branches and of a cell, and blocks of a rank; 2 if not said.
     """
     at_least("layers", layers, 1)
     one_of("shape", shape, ("chain", "branches", "random", "layered", "cells"))
-    at_least("width", width, 1)
+    if width is not None:
+        at_least("width", width, 1)
     at_least("devices", devices, 1)
     at_least("micro_batches", micro_batches, 1)
     positive("memory", memory)
     positive("gigabytes_per_s", gigabytes_per_s)
     for tensor in tensors:
         at_least("tensors", tensor, 1)
-    edges = _edges(rng, layers, shape, width)
+    edges = _edges(rng, layers, shape, 2 if width is None else width)
     menus = []
     usual = rng.uniform(0.8, 1.2, 3)
     for place in range(layers + 2):
