@@ -1,7 +1,7 @@
 """What the frontier is worth: gaps and seconds of the default method with it and without, problem by problem.
 
 Each solve is a process of its own, with ``DDLOPT_NO_FRONTIER`` set or not. The instances are those of the library whose
-default method asks the frontier, the smallest first; the seconds are mean ones, and end at the limit.
+default method asks the frontier, evenly spread over their sizes; the seconds are mean ones, and end at the limit.
 """
 
 import json
@@ -27,7 +27,7 @@ def worth(asked):
     """A row for each problem that the frontier has something for."""
     with_it, without = (defaults(asked, hidden) for hidden in (False, True))
     for path in problems():
-        names = [name for name in by_problem(path) if with_it[name] != without[name]][: asked.most]
+        names = spread([name for name in by_problem(path) if with_it[name] != without[name]], asked.most)
         if names:
             found = {hidden: [solve(name, asked, hidden) for name in names] for hidden in (False, True)}
             gaps, seconds = (
@@ -38,6 +38,11 @@ def worth(asked):
                 "problem": path, "instances": len(names), "gap": f"{gaps[False]:.2%}", "without": f"{gaps[True]:.2%}",
                 "s": f"{seconds[False]:.1f}", "s without": f"{seconds[True]:.1f}",
             }  # fmt: skip
+
+
+def spread(names: list[str], most: int) -> list[str]:
+    """From the middle of each of ``most`` equal parts of the list; all, where there are no more."""
+    return names if len(names) <= most else [names[len(names) * (2 * k + 1) // (2 * most)] for k in range(most)]
 
 
 def by_problem(path: str) -> list[str]:

@@ -13,7 +13,7 @@ def lower_bound(instance: CodesignInstance) -> float:
     r"""Iteration time in seconds that no plan can beat: layer by layer, everything averaged over the servers.
 
     A strategy of a layer keeps servers busy for :math:`b` seconds on average, and its bytes times the hops that they
-    need at least (:attr:`~ddlopt.models.codesign.demand.Demand.hop_bytes`) keep all links busy for :math:`h` seconds on
+    need at least (``hop_bytes`` of the demand) keep all links busy for :math:`h` seconds on
     average. Neither the busiest server nor the busiest link has less than the average, and what moves between layers is
     left out, so that with p the longest path through the layers, each at its shortest time, no plan takes less than
 
