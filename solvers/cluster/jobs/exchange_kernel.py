@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.kernels import helper, kernel
+from ddlopt.solvers.cluster.jobs.list_moves import change, undo, value_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-NEAR = 8
-"""Places that every other move goes at most."""
 
 
 @helper
@@ -55,15 +54,7 @@ def _place(
             free[k] -= width
             k -= 1
         ends[job] = end
-    value = 0.0
-    for job in range(len(order)):
-        if goal == 0:
-            value = max(value, ends[job])
-        elif goal == 1:
-            value += jobs[1, job] * ends[job]
-        else:
-            value += jobs[1, job] * max(0.0, ends[job] - jobs[2, job])
-    return value
+    return value_of(ends, jobs, goal)
 
 
 @kernel(
@@ -119,26 +110,9 @@ def exchange(
     now = _place(order, chosen, widths, lengths, jobs, servers, goal, room)
     best, best_order, best_chosen = now, order.copy(), chosen.copy()
     for step in range(tries):
-        job, old = -1, 0
-        a, b = 0, 0
-        if np.random.random() < 0.5:
-            job = np.random.randint(n)
-            old = chosen[job]
-            if menus[job] == 1:
-                continue
-            if np.random.random() < 0.7:
-                chosen[job] = min(menus[job] - 1, max(0, old + (1 if np.random.random() < 0.5 else -1)))
-            else:
-                chosen[job] = np.random.randint(menus[job])
-            if chosen[job] == old:
-                continue
-        else:
-            a, b = np.random.randint(first, n), np.random.randint(first, n)
-            if np.random.random() < 0.5:
-                b = min(n - 1, max(first, a + np.random.randint(-NEAR, NEAR + 1)))
-            if a == b:
-                continue
-            _move(order, a, b)
+        job, old, a, b = change(order, chosen, menus, first)
+        if job < 0 and a == b:
+            continue
         value = _place(order, chosen, widths, lengths, jobs, servers, goal, room)
         worse = heat * best * (1 - step / tries) * np.random.random() ** 4
         if value <= now + worse:
@@ -147,21 +121,8 @@ def exchange(
                 best = value
                 best_order[:] = order
                 best_chosen[:] = chosen
-        elif job >= 0:
-            chosen[job] = old
         else:
-            _move(order, b, a)
+            undo(order, chosen, job, old, a, b)
     order[:] = best_order
     chosen[:] = best_chosen
     return best
-
-
-@helper
-def _move(order: Ints, a: int, b: int) -> None:
-    """Take what is at a, and put it at b."""
-    job = order[a]
-    step = 1 if b > a else -1
-    while a != b:
-        order[a] = order[a + step]
-        a += step
-    order[b] = job

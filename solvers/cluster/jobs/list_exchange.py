@@ -100,6 +100,7 @@ class ListSearch:
         for place, menu in enumerate(self.menus):
             self._widths[place, : len(menu)] = [width for width, _ in menu]
             self._lengths[place, : len(menu)] = [length for _, length in menu]
+        self._counts = np.array([len(menu) for menu in self.menus], np.int64)
         jobs = instance.jobs
         self._jobs = np.array(
             [[job.arrival_s for job in jobs], [job.weight for job in jobs], [job.deadline_s or 0.0 for job in jobs]]
@@ -123,9 +124,8 @@ class ListSearch:
         return float(due if self.instance.objective == "weighted_tardiness" else arrival + area / max(weight, 1e-9))
 
     def _improved(self, order: Any, chosen: Any, tries: int, seed: int) -> float:
-        counts = np.array([len(menu) for menu in self.menus], np.int64)
         goal = GOALS.index(self.instance.objective)
-        told = self._widths, self._lengths, counts, self._jobs, self.instance.servers, goal
+        told = self._widths, self._lengths, self._counts, self._jobs, self.instance.servers, goal
         return float(exchange(order, chosen, *told, self.first, tries, self._heat(), seed))
 
     def _heat(self) -> float:

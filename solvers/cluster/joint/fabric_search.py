@@ -7,6 +7,7 @@ searched as :class:`~ddlopt.solvers.cluster.jobs.list_exchange.ListSearch` does.
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -45,17 +46,22 @@ class FabricSearch(ListSearch):
         self._plain = ListSearch(instance, seed)
         super().__init__(instance, seed)
 
+    @cached_property
+    def _sent(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Bytes over each uplink that is crossed, by job and place in its menu."""
+        sent = np.zeros(self._lengths.shape)
+        for place, menu in enumerate(self.menus):
+            sent[place, : len(menu)] = [self.joint.sent_bytes(place, width) for width, _ in menu]
+        return sent
+
     def _improved(self, order: Any, chosen: Any, tries: int, seed: int) -> float:
         return self._placed(order, chosen, tries, seed)[0]
 
     def _placed(self, order: Any, chosen: Any, tries: int, seed: int) -> tuple[float, Any, Any, Any]:
         """The objective, starts, ends, and hosts in each group."""
         many = len(self.menus)
-        counts = np.array([len(menu) for menu in self.menus], np.int64)
-        sent = np.zeros(self._lengths.shape)
-        for place, menu in enumerate(self.menus):
-            sent[place, : len(menu)] = [self.joint.sent_bytes(place, width) for width, _ in menu]
-        told = self._widths, self._lengths, sent, counts, self._jobs, self._above, self._hosts, self._uplinks
+        groups = self._above, self._hosts, self._uplinks
+        told = self._widths, self._lengths, self._sent, self._counts, self._jobs, *groups
         effort = GOALS.index(self.instance.objective), self.first, tries, self._heat(), seed
         found = np.zeros(many), np.zeros(many), np.zeros((many, len(self._above)))
         return float(exchange_in_fabric(order, chosen, *told, *effort, *found)), *found
