@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.frontier.deployment.partition.latency_tree_kernels import BETTER, DONE, PAUSED, Graph, Room, Tree, search
-from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.frontier.deployment.partition.opening import opening
 from ddlopt.models.deployment.partition.ideals.ideals import rows_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
@@ -16,6 +16,7 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
+from ddlopt.solvers.deployment.partition.linear import objective_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _PORTION = 20_000
@@ -68,7 +69,8 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
             If there is no partition: the search ended before its time, and leaves out partial partitions alone whose
             nodes already need more memory than there is, or that others stand for.
         """
-        best, below_s = self._opening(instance, seed, clock, start)
+        best, value_s = opening(instance, seed, clock, start, LatencySearch())
+        below_s = math.inf if value_s is None else value_s
         graph, tree, room = self.prepared(instance)
         looked, code = 0, PAUSED
         while code != DONE and not clock.expired and (self.most is None or looked < self.most):
@@ -76,10 +78,10 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
             looked += _PORTION if code == PAUSED else 0
             if code == BETTER:
                 found = _partition(instance, tree)
-                evaluation = evaluate_partition(instance, found)
+                found_s = objective_of(instance, found)
                 # The search adds up in floating point; where the check sees more than a device holds, it goes on.
-                if evaluation.feasible and evaluation.objective is not None and evaluation.objective < below_s:
-                    best, below_s = found, float(evaluation.objective)
+                if found_s is not None and found_s < below_s:
+                    best, below_s = found, found_s
                     clock.report(below_s)
         proven = code == DONE
         if best is None and proven:
@@ -95,22 +97,6 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
         times = [np.zeros(count) for _ in range(3)]
         room = Room(times[0], times[1], np.zeros(count, np.int64), times[2], np.zeros(instance.accelerators))
         return _graph(instance), _tree(instance), room
-
-    def _opening(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Partition | None, float]:
-        """A partition to begin with, and its latency."""
-        best = start if isinstance(start, Partition) else None
-        if best is None:
-            try:
-                found, _ = LatencySearch().answer(instance, seed, clock, None)
-            except NoSolutionError:
-                return None, math.inf
-            best = found if isinstance(found, Partition) else None
-        evaluation = None if best is None else evaluate_partition(instance, best)
-        if evaluation is None or not evaluation.feasible or evaluation.objective is None:
-            return None, math.inf
-        return best, float(evaluation.objective)
 
 
 def _graph(instance: PartitionInstance) -> Graph:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from ddlopt.certificates.deployment.partition.device_sets.cases import refuses_sets
 from ddlopt.certificates.deployment.partition.device_sets.states import walk_of
 from ddlopt.frontier.deployment.partition.device_sets.tree import Tree
+from ddlopt.frontier.deployment.partition.opening import opening
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
@@ -74,7 +75,7 @@ class DeviceSets(CertifiedMethod, uses=("seed", "start")):
         NoSolutionError
             If none was found in the time.
         """
-        solution, value_s = _opening(instance, seed, clock, start)
+        solution, value_s = opening(instance, seed, clock, start, PartitionSearch())
         if value_s is not None:
             clock.report(value_s)
             if value_s <= 0:
@@ -105,19 +106,6 @@ class DeviceSets(CertifiedMethod, uses=("seed", "start")):
         clock.report(value_s, tree.bound_s)
         details = {"cases": float(tree.cases), "sets": float(tree.sets)}
         return MethodOutput(solution, details, bound=tree.bound_s, message=message)
-
-
-def _opening(instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> tuple[Partition | None, float | None]:
-    """The partition to begin with, and its largest load; None if there is none."""
-    found = start
-    if not isinstance(found, Partition):
-        try:
-            found = PartitionSearch().answer(instance, seed, clock, None)[0]
-        except NoSolutionError:
-            return None, None
-    assert isinstance(found, Partition)
-    value_s = objective_of(instance, found)
-    return (None, None) if value_s is None else (found, value_s)
 
 
 def _enough_s(instance: PartitionInstance) -> float:

@@ -17,13 +17,14 @@ from ddlopt.frontier.deployment.partition.latency_sets.search_kernels import (
     Tree,
     search,
 )
-from ddlopt.models.deployment.partition.evaluate import evaluate_partition
+from ddlopt.frontier.deployment.partition.opening import opening
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
+from ddlopt.solvers.deployment.partition.linear import objective_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _PORTION = 1000
@@ -88,7 +89,8 @@ class LatencySets(CertifiedMethod, uses=("start",)):
         InfeasibleError
             If there is no partition: the search ended before its time.
         """
-        best, below_s = self._opening(instance, seed, clock, start)
+        best, value_s = opening(instance, seed, clock, start, LatencySearch())
+        below_s = math.inf if value_s is None else value_s
         parts = parts_of(instance)
         assert parts is not None
         least_s = least_times(parts, instance.accelerators, lambda: clock.expired)
@@ -106,10 +108,10 @@ class LatencySets(CertifiedMethod, uses=("start",)):
             looked += _PORTION if code == PAUSED else 0
             if code == BETTER:
                 found = _partition(instance, parts.order, tree.slot)
-                evaluation = evaluate_partition(instance, found)
+                found_s = objective_of(instance, found)
                 # The search adds up in floating point; where the check sees more than a device holds, it goes on.
-                if evaluation.feasible and evaluation.objective is not None and evaluation.objective < below_s:
-                    best, below_s = found, float(evaluation.objective)
+                if found_s is not None and found_s < below_s:
+                    best, below_s = found, found_s
                     clock.report(below_s, bound_s)
         if best is None and code == DONE:
             raise InfeasibleError(f"'{instance.name}' has no partition that fits, whatever is tried")
@@ -118,22 +120,6 @@ class LatencySets(CertifiedMethod, uses=("start",)):
         if code == DONE:
             bound_s = below_s * (1 - IMPROVEMENT_TOL)
         return MethodOutput(best, {"looked_at": float(looked), "sets": float(len(offers.bits))}, bound=bound_s)
-
-    def _opening(
-        self, instance: PartitionInstance, seed: int, clock: Clock, start: Any
-    ) -> tuple[Partition | None, float]:
-        """A partition to begin with, and its latency."""
-        best = start if isinstance(start, Partition) else None
-        if best is None:
-            try:
-                found, _ = LatencySearch().answer(instance, seed, clock, None)
-            except NoSolutionError:
-                return None, math.inf
-            best = found if isinstance(found, Partition) else None
-        evaluation = None if best is None else evaluate_partition(instance, best)
-        if evaluation is None or not evaluation.feasible or evaluation.objective is None:
-            return None, math.inf
-        return best, float(evaluation.objective)
 
 
 def _offers(parts: GraphParts, accelerators: int, least_s: np.ndarray[Any, np.dtype[np.float64]]) -> Offers:
