@@ -354,6 +354,11 @@ class Run(Stretch):
         return without(self, data_of(self), "step_s", "places")
 
 
+def runs_of(schedule: JobsSchedule) -> tuple[Run, ...]:
+    """Runs of rigid jobs as a schedule has them, by their plans and without places."""
+    return tuple(Run.model_validate(run) for (run,) in schedule.runs)
+
+
 class JointPlan(ClusterAnswer):
     """When each job runs, on how many servers, and the plans for these.
 

@@ -25,7 +25,7 @@ from ddlopt.models.cluster.jobs.bounds import jobs_bound
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule
 from ddlopt.models.cluster.joint.bounds import uplinks_bound
-from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, Run, WorkloadPlan
+from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, Run, WorkloadPlan, runs_of
 from ddlopt.models.errors import InfeasibleError, InstanceError, NoSolutionError
 from ddlopt.models.problem import path_of
 from ddlopt.models.tolerances import ROUNDING
@@ -255,7 +255,7 @@ def with_plans(plans: Plans, schedule: JobsSchedule) -> JointPlan:
     """A schedule of :meth:`Plans.high` with the plans that it runs with; in a fabric places are found afterwards."""
     high = plans.high()
     if plans.instance.fabric is None or high is None:
-        return with_runs(plans, tuple(Run.model_validate(run) for (run,) in schedule.runs))
+        return with_runs(plans, runs_of(schedule))
     return with_runs(plans, fitted(high, plans.instance, schedule))
 
 

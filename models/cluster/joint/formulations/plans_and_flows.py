@@ -12,7 +12,7 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.cluster.jobs.formulations.server_flows import ServerFlows
 from ddlopt.models.cluster.jobs.instance import JobsInstance
 from ddlopt.models.cluster.joint.bounds import TINY_S, least_times, simple_step_bound
-from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointPlan, Run, WorkloadPlan
+from ddlopt.models.cluster.joint.instance import Choice, JointInstance, JointPlan, WorkloadPlan, runs_of
 from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_time_s, template_of
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -200,8 +200,8 @@ class PlansAndFlows:
                 plans[place] = self._read(block, instance, place[0], choice)
         jobs = instance.at(lambda k, choice: plans[k, choice.servers].step_s if (k, choice.servers) in plans else None)
         schedule = _FLOWS.read(block.schedule, jobs)
-        runs = tuple(Run(start=run.start, servers=run.servers) for (run,) in schedule.runs)
-        return JointPlan(instance=instance.name, runs=runs, plans=tuple(plans[place] for place in sorted(plans)))
+        made = tuple(plans[place] for place in sorted(plans))
+        return JointPlan(instance=instance.name, runs=runs_of(schedule), plans=made)
 
     def objective_value(self, instance: JointInstance, value: float) -> float:
         """Seconds, times weights."""
