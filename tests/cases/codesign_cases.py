@@ -31,6 +31,21 @@ def drawn(seed, most_servers, most_layers):
     )
 
 
+FEATURES = (
+    {"twins": 2},
+    {"overlap": "full", "servers": 6, "traffic": 0.5},
+    {"optics": "duplex", "servers": 5},
+    {"overlap": "full", "optics": "duplex", "servers": 5, "degree": 3},
+    {"memory_slack": 1.02, "twins": 1},
+    {"memory_slack": 1.0, "overlap": "full", "measured": 0.5},
+)
+
+
+def drawn_with_features(seed):
+    """Four layers with three strategies, and one of the features in turn."""
+    return random_job(np.random.default_rng(seed), **({"layers": 4, "strategies": 3} | FEATURES[seed % len(FEATURES)]))
+
+
 def best_of_all(instance):
     """Least iteration time over all choices of strategies, all links, all rings and all routes; inf if there is none.
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from codesign_cases import drawn_with_features
 from volume import for_each, seeds
 
 from ddlopt.frontier.codesign.bounds import prices_bound
@@ -74,20 +75,6 @@ def test_chains_and_trees_need_no_more_than_their_pairs():
         assert found.exact
 
 
-OPTIONS = (
-    {"twins": 2},
-    {"overlap": "full", "servers": 6, "traffic": 0.5},
-    {"optics": "duplex", "servers": 5},
-    {"overlap": "full", "optics": "duplex", "servers": 5, "degree": 3},
-    {"memory_slack": 1.02, "twins": 1},
-    {"memory_slack": 1.0, "overlap": "full", "measured": 0.5},
-)
-
-
-def drawn(seed):
-    return random_job(np.random.default_rng(seed), **({"layers": 4, "strategies": 3} | OPTIONS[seed % len(OPTIONS)]))
-
-
 def optimum(instance):
     formulation = StrategyBound()
     outcome = Highs().solve(build_model("codesign", formulation, instance), Limits(gap=0))
@@ -99,7 +86,7 @@ def optimum(instance):
 def test_it_is_at_most_the_optimum_over_strategies_and_often_close():
     parts = []
     for seed in range(12):
-        instance = drawn(seed)
+        instance = drawn_with_features(seed)
         best = optimum(instance)
         assert 0 < prices_bound(instance) <= best * (1 + 1e-9)
         parts.append(prices_bound(instance) / best)
@@ -108,7 +95,7 @@ def test_it_is_at_most_the_optimum_over_strategies_and_often_close():
 
 @for_each("seed", seeds(4, 12))
 def test_any_prices_are_a_bound_for_every_choice(seed):
-    instance = drawn(seed)
+    instance = drawn_with_features(seed)
     tables, rng = tables_of(instance), np.random.default_rng(seed)
     priced = PricedSum(tables)
     choices = [c for c in itertools.product(*map(range, tables.sizes)) if tables.fits(c)]
@@ -146,7 +133,7 @@ def own_time(instance, choices):
 
 def test_more_steps_are_no_worse_and_the_choice_is_a_plan():
     for seed in range(6):
-        tables = tables_of(drawn(seed))
+        tables = tables_of(drawn_with_features(seed))
         few, many = best_prices(tables, 3), best_prices(tables, 60)
         assert few.value_s <= many.value_s
         assert many.choices_s == (own_time(tables.instance, many.choices) if tables.fits(many.choices) else np.inf)

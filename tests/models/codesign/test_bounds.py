@@ -5,27 +5,14 @@ import json
 
 import numpy as np
 import pytest
+from codesign_cases import drawn_with_features
 from volume import for_each, seeds
 
-from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.codesign.bounds import lower_bound, refuse_too_large
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError
-
-OPTIONS = (
-    {"twins": 2},
-    {"overlap": "full", "servers": 6, "traffic": 0.5},
-    {"optics": "duplex", "servers": 5},
-    {"overlap": "full", "optics": "duplex", "servers": 5, "degree": 3},
-    {"memory_slack": 1.02, "twins": 1},
-    {"memory_slack": 1.0, "overlap": "full", "measured": 0.5},
-)
-
-
-def drawn(seed):
-    return random_job(np.random.default_rng(seed), **({"layers": 4, "strategies": 3} | OPTIONS[seed % len(OPTIONS)]))
 
 
 def own_times(instance):
@@ -38,7 +25,7 @@ def own_times(instance):
 
 @for_each("seed", seeds(6, 30))
 def test_no_choice_takes_less(seed):
-    instance = drawn(seed)
+    instance = drawn_with_features(seed)
     assert 0 < lower_bound(instance) <= min(own_times(instance)) * (1 + 1e-9)
 
 
@@ -90,7 +77,7 @@ def test_nothing_to_do_takes_no_time():
 
 
 def test_a_layer_that_fits_nowhere_and_layers_that_do_not_fit_together():
-    instance = drawn(4)
+    instance = drawn_with_features(4)
     data = json.loads(instance.to_json())
     for place, layer in enumerate(data["layers"]):
         for strategy in layer["strategies"]:
