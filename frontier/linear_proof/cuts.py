@@ -22,36 +22,44 @@ from ddlopt.models.errors import RefutedError
 
 Vector = npt.NDArray[np.float64]
 
-_ROUNDS = 20
-"""Of cuts; later ones, made from many before, have long numbers and close little."""
-_PART = 0.15
-"""Of the time, in which cuts are looked for."""
-_CANDIDATES = 80
-"""Columns that are looked at in a round, those nearest to a half first."""
-_TAKEN = 40
-"""Cuts of a round, the deepest first: more make relaxations slow."""
-_GAIN = 0.01
-"""Part of what is missing to the claim by which some rounds have to raise the bound, or they are the last ones."""
-_PATIENCE = 3
-"""How many rounds these are: one may gain nothing where the next does."""
-_WORTH = 0.1
-"""Part of what was missing that all cuts together have to close, or the tree is searched without them."""
-_FROM_HALF = 0.49
-"""A fractional part nearer to 0 or 1 makes a cut of numbers that are far apart."""
-_DEEP = 1e-4
-"""Distance that a cut is deep at the least."""
-_ALIKE = 0.95
-"""Cosine of the angle between two cuts of which one is enough."""
-_DIVISORS = 120
-"""Multipliers are tried as fractions with a divisor up to this before powers of two: cuts of few digits."""
-_NEAR = 1e-7
-"""Of a whole number: what the simplex method's rounding leaves of a multiplier's fraction."""
-_BITS = (16, 40)
-"""Of multipliers that are no such fractions: the fewest that cut nearly as deep."""
-_NOISE = 1e-9
-"""What the simplex method leaves where there should be 0: such multipliers are left out. Only steers the search."""
-_LEFT_OF_DEPTH = 0.8
-"""Part of the depth at 40 bits that fewer have to keep."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    rounds: int = 20
+    """Of cuts; later ones, made from many before, have long numbers and close little."""
+    part: float = 0.15
+    """Of the time, in which cuts are looked for."""
+    candidates: int = 80
+    """Columns that are looked at in a round, those nearest to a half first: the others give shallow cuts."""
+    taken: int = 40
+    """Cuts of a round, the deepest first: more make relaxations slow."""
+    gain: float = 0.01
+    """Part of what is missing to the claim by which some rounds have to raise the bound, or they are the last ones."""
+    patience: int = 3
+    """How many rounds these are: one may gain nothing where the next does."""
+    worth: float = 0.1
+    """Part of what was missing that all cuts together have to close, or the tree is searched without them."""
+    from_half: float = 0.49
+    """A fractional part nearer to 0 or 1 makes a cut of numbers that are far apart."""
+    deep: float = 1e-4
+    """Least distance that a cut is deep: shallower ones cost rows and raise nothing."""
+    alike: float = 0.95
+    """Cosine of the angle between two cuts of which one is enough: nearly parallel ones cut off the same."""
+    divisors: int = 120
+    """Multipliers are tried as fractions with a divisor up to this before powers of two: cuts of few digits."""
+    near: float = 1e-7
+    """Of a whole number: what the simplex method's rounding leaves of a multiplier's fraction."""
+    bits: tuple[int, ...] = (16, 40)
+    """Of multipliers that are no such fractions: the fewest that cut nearly as deep."""
+    noise: float = 1e-9
+    """What the simplex method leaves where there should be 0: such multipliers are left out. Only steers the search."""
+    left_of_depth: float = 0.8
+    """Part of the depth at 40 bits that fewer bits have to keep: shorter numbers make checking faster."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass
@@ -93,12 +101,12 @@ def strengthened(
         The relaxation; where None is returned it may have other rows behind those of the model, to be deleted.
     """
     pool = _Pool(with_cuts(program_of(model, claim, fine=True), []))
-    end = None if time_limit is None else time.perf_counter() + _PART * time_limit
+    end = None if time_limit is None else time.perf_counter() + _EFFORT.part * time_limit
     first = _bound(highs)
     if first is None:
         return None
     bounds = [first]
-    while len(bounds) <= _ROUNDS and bounds[-1] < float(claim) and (end is None or time.perf_counter() < end):
+    while len(bounds) <= _EFFORT.rounds and bounds[-1] < float(claim) and (end is None or time.perf_counter() < end):
         if not _round(model, pool, highs):
             break
         found = _bound(highs)
@@ -106,9 +114,11 @@ def strengthened(
             return None
         bounds.append(found)
         _drop_slack(pool, highs)
-        if len(bounds) > _PATIENCE and found - bounds[-1 - _PATIENCE] < _GAIN * (float(claim) - found):
+        if len(bounds) > _EFFORT.patience and found - bounds[-1 - _EFFORT.patience] < _EFFORT.gain * (
+            float(claim) - found
+        ):
             break
-    if bounds[-1] - first < _WORTH * max(float(claim) - first, 0.0) or bounds[-1] == first:
+    if bounds[-1] - first < _EFFORT.worth * max(float(claim) - first, 0.0) or bounds[-1] == first:
         return None
     cuts, kept = only_needed(pool.cuts, pool.stated, {pool.stated + place for place in pool.active})
     _in_order(pool, highs, kept)
@@ -152,9 +162,9 @@ def _round(model: ExactModel, pool: _Pool, highs: Any) -> bool:
     found.sort(key=lambda each: -each[0])
     chosen: list[dict[int, float]] = []
     for _, cut, row, direction in found:
-        if len(chosen) == _TAKEN:
+        if len(chosen) == _EFFORT.taken:
             break
-        if any(sum(v * other.get(c, 0.0) for c, v in direction.items()) > _ALIKE for other in chosen):
+        if any(sum(v * other.get(c, 0.0) for c, v in direction.items()) > _EFFORT.alike for other in chosen):
             continue
         chosen.append(direction)
         pool.active.append(len(pool.cuts))
@@ -168,7 +178,7 @@ def _add(program: Program, highs: Any, row: Row) -> None:
     low, terms, _ = row
     assert low is not None
     values = {column: value / program.unit for column, value in terms}
-    values = {column: value for column, value in values.items() if abs(value) > _NOISE}
+    values = {column: value for column, value in values.items() if abs(value) > _EFFORT.noise}
     columns = np.fromiter(values, dtype=np.int32, count=len(values))
     figures = np.fromiter(values.values(), dtype=np.float64, count=len(values))
     highs.addRow(low / program.unit, highspy.kHighsInf, len(values), columns, figures)
@@ -210,12 +220,12 @@ def _tableau(model: ExactModel, highs: Any, standing: _Standing, point: Vector) 
     for place, column in enumerate(np.array(highs.getBasicVariables()[1]).tolist()):
         if column >= 0 and model.integer[column]:
             part = float(point[column] - np.floor(point[column]))
-            if abs(part - 0.5) < _FROM_HALF:
+            if abs(part - 0.5) < _EFFORT.from_half:
                 candidates.append((abs(part - 0.5), place, part))
-    for _, place, part in sorted(candidates)[:_CANDIDATES]:
+    for _, place, part in sorted(candidates)[: _EFFORT.candidates]:
         multipliers = np.array(highs.getBasisInverseRow(place)[1])
         multipliers[[row for row in range(len(multipliers)) if row not in standing.sides]] = 0.0
-        multipliers[np.abs(multipliers) < _NOISE * max(1.0, np.abs(multipliers).max(initial=0.0))] = 0.0
+        multipliers[np.abs(multipliers) < _EFFORT.noise * max(1.0, np.abs(multipliers).max(initial=0.0))] = 0.0
         yield multipliers, part
 
 
@@ -240,12 +250,12 @@ def _cut_of(
             slack = (value if side else -value) % 1.0
             slack = slack if slack <= part else slack - 1.0
             value = slack if side else -slack
-        if abs(value) > _NOISE:
+        if abs(value) > _EFFORT.noise:
             wanted[row] = (value, side)
     best = None
     for divisor in _divisors([value for value, _ in wanted.values()]):
         found = _tried(pool, wanted, standing, divisor, point)
-        if found is not None and (best is None or found[0] * _LEFT_OF_DEPTH > best[0]):
+        if found is not None and (best is None or found[0] * _EFFORT.left_of_depth > best[0]):
             best = found
     return best
 
@@ -279,7 +289,7 @@ def _tried(
     if not norm:
         return None
     depth = (low / program.unit - sum(value * float(point[column]) for column, value in figures.items())) / norm
-    if depth < _DEEP:
+    if depth < _EFFORT.deep:
         return None
     try:
         if row_of(program, "cg", added) == made:
@@ -311,12 +321,12 @@ def _divisors(values: list[float]) -> Iterator[int]:
     if not values:
         return
     array = np.array(values)
-    for divisor in range(1, _DIVISORS + 1):
+    for divisor in range(1, _EFFORT.divisors + 1):
         times = array * divisor
-        if np.abs(times - np.round(times)).max() < _NEAR * divisor:
+        if np.abs(times - np.round(times)).max() < _EFFORT.near * divisor:
             yield divisor
             return
-    for bits in _BITS:
+    for bits in _EFFORT.bits:
         yield 1 << bits
 
 

@@ -16,16 +16,28 @@ from ddlopt.solvers.aggregation.registers.kernels import annealing as kernels
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-_FIRST = 50_000
-"""Steps of the first walk; each later one has twice as many, up to :data:`_LONGEST`."""
-_LONGEST = 51_200_000
-"""Half a minute. Full packets of 200 parameters: walks of 3 million steps end at 319, of 30 million at 310 to 314."""
-_LARGEST = 120
-"""Parameters up to which the relaxation takes seconds."""
-_HOT, _COLD = 1.0, 0.05
-"""Temperatures, in mean weights of a batch."""
-_SURPLUS = (1.0, 0.1, 0.3)
-"""What a parameter too many in an array counts beside the packet of its batch, in one walk after the other."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    first: int = 50_000
+    """Steps of the first walk; each later one has twice as many, so that no length has to be guessed."""
+    longest: int = 51_200_000
+    """Half a minute. Full packets of 200 parameters: walks of 3 million steps end at 319, of 30 million at 310 to
+    314."""
+    largest: int = 120
+    """Parameters up to which the relaxation takes seconds."""
+    hot: float = 1.0
+    """First temperature, in mean weights of a batch: one batch more is accepted now and then."""
+    cold: float = 0.05
+    """Last temperature, in the same unit: next to nothing is accepted."""
+    surplus: tuple[float, ...] = (1.0, 0.1, 0.3)
+    """What a parameter too many in an array counts beside the packet of its batch, in one walk after the other (see
+    :class:`RegisterSearch`)."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -61,19 +73,19 @@ class RegisterSearch(Heuristic, uses=("seed", "start")):
             return placement(instance, best.tolist()), {"steps": 0.0}
         target = registers_bound(instance) - batches.constant
         rng, scale = np.random.default_rng(seed), float(batches.weights.mean())
-        value, done, length, walk = np.inf, 0, _FIRST, 0
+        value, done, length, walk = np.inf, 0, _EFFORT.first, 0
         while True:
-            work = work_of(instance, batches, _SURPLUS[walk % len(_SURPLUS)])
+            work = work_of(instance, batches, _EFFORT.surplus[walk % len(_EFFORT.surplus)])
             found, found_value = kernels.anneal(
-                work, best, length, _HOT * scale, _COLD * scale, target + IMPROVEMENT_TOL, rng
+                work, best, length, _EFFORT.hot * scale, _EFFORT.cold * scale, target + IMPROVEMENT_TOL, rng
             )
             if found_value < value - IMPROVEMENT_TOL:
                 best, value = found, found_value
                 clock.report(float(value) + batches.constant)
             done, walk = done + length, walk + 1
-            length = min(2 * length, _LONGEST)
+            length = min(2 * length, _EFFORT.longest)
             if math.isfinite(clock.left_s):
-                length = min(length, max(_FIRST, int(clock.left_s * done / clock.elapsed_s)))
+                length = min(length, max(_EFFORT.first, int(clock.left_s * done / clock.elapsed_s)))
             if value <= target + IMPROVEMENT_TOL or clock.expired or done >= self.steps:
                 return placement(instance, best.tolist()), {"steps": float(done)}
 
@@ -82,7 +94,7 @@ class RegisterSearch(Heuristic, uses=("seed", "start")):
         from ddlopt.models.aggregation.registers.relaxation import PlacementRelaxation
         from ddlopt.solvers.aggregation.registers.rounding import relaxed
 
-        if not self.relaxation or clock.expired or instance.parameters > _LARGEST:
+        if not self.relaxation or clock.expired or instance.parameters > _EFFORT.largest:
             return None
         if PlacementRelaxation().refuses(instance) is not None:
             return None

@@ -22,16 +22,24 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.names import spelled
 
-_LEAST = 1e-6
-"""Part of a job that counts as none."""
-# Each solves a convex program: a bound on its time for many jobs.
-_MOST_FLIPS = 200
-# The dearest rows first: each costs a search over one price.
-_PRICED_ROWS = 40
-# Prices are scaled by up to e^0.5 either way: they come from a convex program that was nearly solved.
-_WIDTH = 0.5
-# Golden sections: 0.618^40 of the width is below any rounding.
-_SECTIONS = 40
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    least: float = 1e-6
+    """Part of a job below which it counts as none: solvers leave that much of a zero."""
+    most_flips: int = 200
+    """Jobs whose choice is turned: each solves a convex program, a bound on the time where jobs are many."""
+    priced_rows: int = 40
+    """Rows that get a better price, the dearest first: each costs a search over one price."""
+    width: float = 0.5
+    """Prices are scaled by up to e to this either way: they come from a convex program that was nearly solved."""
+    sections: int = 40
+    """Golden sections of a search: 0.618 to this power is below any rounding."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -135,13 +143,15 @@ def price_details(arrays: SlotArrays, prices: Floats, most: int = 5) -> dict[str
     """Prices of the rows whose totals are dearest."""
     totals = prices * arrays.limits
     order = np.argsort(-totals)[:most]
-    return {f"price of {arrays.row_names[k]}": float(prices[k]) for k in order if totals[k] > _LEAST * totals.max()}
+    return {
+        f"price of {arrays.row_names[k]}": float(prices[k]) for k in order if totals[k] > _EFFORT.least * totals.max()
+    }
 
 
 def sharpened(arrays: SlotArrays, prices: Floats, clock: Clock) -> Floats:
     """Prices with a better bound: scaled together, then each by itself."""
     best = _scaled(arrays, prices, np.ones(len(prices), dtype=bool))
-    for k in np.argsort(-prices * arrays.limits)[:_PRICED_ROWS]:
+    for k in np.argsort(-prices * arrays.limits)[: _EFFORT.priced_rows]:
         if clock.expired or prices[k] <= 0:
             break
         best = _scaled(arrays, best, np.arange(len(prices)) == k)
@@ -161,10 +171,10 @@ def _scaled(arrays: SlotArrays, prices: Floats, which: Flags) -> Floats:
 
 def _peak(value: Callable[[float], float]) -> float:
     ratio = (math.sqrt(5) - 1) / 2
-    low, high = -_WIDTH, _WIDTH
+    low, high = -_EFFORT.width, _EFFORT.width
     one, two = high - ratio * (high - low), low + ratio * (high - low)
     at_one, at_two = value(one), value(two)
-    for _ in range(_SECTIONS):
+    for _ in range(_EFFORT.sections):
         if at_one < at_two:
             low, one, at_one = one, two, at_two
             two = low + ratio * (high - low)
@@ -194,9 +204,9 @@ class _Choice:
         """The best plan found."""
         arrays, rates = self._arrays, self._relaxed.rates
         touch = np.minimum(2 * arrays.fallback, arrays.cap)
-        must = (arrays.fallback == 0) | (rates >= touch * (1 - _LEAST))
+        must = (arrays.fallback == 0) | (rates >= touch * (1 - _EFFORT.least))
         share = rates / np.where(touch > 0, touch, 1.0)
-        parts = [j for j in np.argsort(-share).tolist() if not must[j] and share[j] > _LEAST]
+        parts = [j for j in np.argsort(-share).tolist() if not must[j] and share[j] > _EFFORT.least]
         plans = []
         for count in sorted({*range(min(len(parts), 8) + 1), len(parts)}):
             chosen = must.copy()
@@ -232,7 +242,7 @@ class _Choice:
         while improved and len(may):
             improved = False
             for j in may.tolist():
-                if self._clock.expired or tried >= _MOST_FLIPS:
+                if self._clock.expired or tried >= _EFFORT.most_flips:
                     return plan
                 tried += 1
                 chosen = plan.aggregated.copy()

@@ -17,17 +17,26 @@ from ddlopt.solvers.cluster.jobs.relaxation import Relaxed, relaxed, useful
 from ddlopt.solvers.contracts import Limits, relative_gap
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-# Effort.
-_WORK = 2_000_000
-"""Placements of a round: a second or two."""
-_EACH = 20_000
-"""Changes for each job in a round: few jobs need no more."""
-_ROUNDS = 8
-"""Without a better schedule, of which each begins anew from the best one."""
-_HEATS = (0.02, 0.1, 0.3)
-"""Part of the objective by which a change may be worse at first, in turn."""
-_FEW = 20
-"""Jobs up to which that is so; of more, a smaller part."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    work: int = 2_000_000
+    """Placements in a round: a second or two, the time between looks at the clock."""
+    each: int = 20_000
+    """Changes for each job in a round: few jobs need no more."""
+    rounds: int = 8
+    """Rounds without a better schedule before the search ends; each begins anew from the best one."""
+    heats: tuple[float, ...] = (0.02, 0.1, 0.3)
+    """Part of the objective by which a change may be worse at first, in turn, as the best one depends on the
+    instance."""
+    few: int = 20
+    """Jobs up to which that part holds; of more jobs one move changes a smaller part of the objective."""
+
+
+_EFFORT = Effort()
+
 GOALS = ("makespan", "weighted_completion", "weighted_tardiness")
 """By what kernels call them: 0, 1, 2."""
 
@@ -50,7 +59,7 @@ class ListExchange(CertifiedMethod, uses=("seed",)):
     randomized rounding", SIAM J. Discrete Math. 15 (2002), with widths in place of machines.
     """
 
-    rounds: int = _ROUNDS
+    rounds: int = _EFFORT.rounds
 
     name: ClassVar[str] = "list-exchange"
     covers: ClassVar[type[JobsInstance]] = JobsInstance
@@ -130,12 +139,12 @@ class ListSearch:
 
     def _heat(self) -> float:
         """Of many jobs one changes little."""
-        return _HEATS[self.rounds % len(_HEATS)] * min(1.0, _FEW / len(self.menus))
+        return _EFFORT.heats[self.rounds % len(_EFFORT.heats)] * min(1.0, _EFFORT.few / len(self.menus))
 
     def _tries(self) -> int:
         """Of a round."""
         jobs = len(self.menus)
-        return min(_EACH * jobs, max(1, _WORK // jobs))
+        return min(_EFFORT.each * jobs, max(1, _EFFORT.work // jobs))
 
     def follow(self, order: Any, widths: list[int]) -> None:
         """Go on from another list where that is better; a width that there is not: the nearest one."""

@@ -41,23 +41,31 @@ from ddlopt.solvers.contracts import Limits, kernels_of, relative_gap
 from ddlopt.solvers.dask_workers import executor_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-# Effort.
-_FEW_JOBS = 7
-"""Whose schedules are gone through in all orders; for more there are lists and a relaxation."""
-_ROUNDS = 6
-"""Of a search of lists without anything better, where all that is wanted is closed."""
-_IDLE = 6
-"""Rounds without anything better after which a list is left alone until plans are better."""
-_SEARCHED = 0.1
-"""Part of the time so far that a search of lists may take each time."""
-_INNER = 0.25
-"""Part of the gap asked for that an inner problem may have: the rest is for the schedule."""
-_LEAST_GAP = 1e-7
-"""Of an inner problem: floating-point solvers prove no more."""
-_SPARE = 0.2
-"""Part of the time so far, at most, that is left at the end for a last schedule."""
-_LOOK_S = 3.0
-"""Seconds of inner problems between two schedules, at least; and at least as many as a schedule takes."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    few_jobs: int = 7
+    """Jobs whose schedules are searched in all orders; for more there are lists and a relaxation."""
+    rounds: int = 6
+    """Rounds of list search without a gain, once every plan that is wanted is closed; each goes on with other random
+    numbers."""
+    idle: int = 6
+    """Rounds without a gain after which a list rests until plans are better: they change more than a longer search."""
+    searched: float = 0.1
+    """Part of the time so far that a list search may take each time: most of the gap is usually the plans'."""
+    inner: float = 0.25
+    """Part of the gap asked for that an inner problem may have: the rest is for the schedule."""
+    least_gap: float = 1e-7
+    """Least gap of an inner problem: floating-point solvers prove no more."""
+    spare: float = 0.2
+    """Part of the time so far that is kept for a last schedule, without which plans found late are worth nothing."""
+    look_s: float = 3.0
+    """Seconds of inner problems between two schedules, at least; a schedule may take that long itself."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ class Refinement(CertifiedMethod, uses=("seed", "threads")):
         """
         with executor_of(self.cluster or None) as (executor, many):
             crew = Crew(many or limits.threads, executor)
-            plans = Plans(instance, clock, max(limits.gap * _INNER, _LEAST_GAP), seed, self.kept, crew)
+            plans = Plans(instance, clock, max(limits.gap * _EFFORT.inner, _EFFORT.least_gap), seed, self.kept, crew)
             try:
                 return Loop(plans, limits, seed).run()
             finally:
@@ -148,15 +156,15 @@ class Loop:
             self._above()
             self.schedule_s = self.clock.elapsed_s - began
             # What is found at the end is worth nothing without a schedule.
-            self.plans.spare_s = min(self.schedule_s, _SPARE * self.clock.elapsed_s)
+            self.plans.spare_s = min(self.schedule_s, _EFFORT.spare * self.clock.elapsed_s)
             self.rounds += 1
             self.clock.report(None if self.best is None else self.value, self.bound, self.best)
             if self._enough() or self.clock.expired:
                 break
-            until = self.clock.elapsed_s + max(_LOOK_S, self.schedule_s)
+            until = self.clock.elapsed_s + max(_EFFORT.look_s, self.schedule_s)
             done = self.plans.sharpen(wanted, lambda until=until: self.clock.elapsed_s > until)  # type: ignore[misc]
             idle = 0 if done else idle + 1
-            if idle > _ROUNDS:
+            if idle > _EFFORT.rounds:
                 break
         if self.best is None:
             raise NoSolutionError("the time is up, and not every job has a plan yet")
@@ -185,7 +193,7 @@ class Loop:
         self.small.run(1, self.clock.left_s)
         assert self.loose is not None
         uses = [*self.loose.shares, *({width: 1.0} for width in self.small.widths)]
-        if len(low.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
+        if len(low.jobs) <= _EFFORT.few_jobs and not self._enough() and not self.clock.expired:
             search = Search(low, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
             self.bound = max(self.bound, float(search.run()) * (1 - ROUNDING))
             uses += [{run.servers: 4.0} for (run,) in search.best.runs]
@@ -219,15 +227,15 @@ class Loop:
                 self.list.follow(before.order, before.widths)
         if self.loose is not None:
             self.list.round_off(self.loose)
-        until = self.clock.elapsed_s + max(_LOOK_S, _SEARCHED * self.clock.elapsed_s) * (self.rounds > 0)
+        until = self.clock.elapsed_s + max(_EFFORT.look_s, _EFFORT.searched * self.clock.elapsed_s) * (self.rounds > 0)
         idle = 0
-        while idle < _IDLE and not self._enough():
+        while idle < _EFFORT.idle and not self._enough():
             idle = 0 if self.list.run(1, self.clock.left_s) else idle + 1
             if self.clock.expired or self.clock.elapsed_s > until:
                 break
         runs = self.list.runs() if isinstance(self.list, FabricSearch) else None
         self._learn(with_plans(self.plans, self.list.schedule()) if runs is None else with_runs(self.plans, runs))
-        if len(high.jobs) <= _FEW_JOBS and not self._enough() and not self.clock.expired:
+        if len(high.jobs) <= _EFFORT.few_jobs and not self._enough() and not self.clock.expired:
             search = Search(high, Clock(Limits(max(0.01, min(self.exact_s, self.clock.left_s))), None))
             search.run()
             if isinstance(self.list, FabricSearch):

@@ -1,6 +1,7 @@
 """Branch and bound on prices of budgets, for sufficient factors; the mathematics stands with ``ParametricCut``."""
 
 from collections import deque
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from math import fsum, inf
@@ -19,12 +20,21 @@ from ddlopt.solvers.heuristic import Clock
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_OVERHEAD = 1_000
-"""A minimum cut takes as long as if there were so many operators more."""
-_MOST_MET = 100
-"""Selections that are remembered: a new part begins with those of them that are its own."""
-_TIGHT = 1e-7
-"""Relative distance from the best value within which a selection counts as optimal at the prices."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    overhead: int = 1_000
+    """A minimum cut takes as long as if there were this many operators more."""
+    most_met: int = 100
+    """Selections that are remembered: a new part begins with those of them that are its own."""
+    tight: float = 1e-7
+    """Relative distance from the best value within which a selection counts as optimal at the prices."""
+
+
+_EFFORT = Effort()
+
 _ROUNDING = 1e-15
 """More than what a bound can gain by the rounding of a few sums, relative to them."""
 
@@ -82,11 +92,11 @@ class BudgetSearch:
         self._cost_unit = float(self._costs.sync.sum()) or 1.0
         self._use_unit = np.where(budgets > 0, budgets, 1.0)
         self._weight = (self._use / self._use_unit[:, None]).sum(axis=0)
-        self._most_cuts = work // (len(self._reading) + _OVERHEAD)
+        self._most_cuts = work // (len(self._reading) + _EFFORT.overhead)
         self._cuts = 0
         self._waiting: list[tuple[float, int, Part, int]] = []
         self._done, self._order = inf, count()
-        self._met: deque[Line] = deque(maxlen=_MOST_MET)
+        self._met: deque[Line] = deque(maxlen=_EFFORT.most_met)
         self._reported = inf, -inf
         self.best: Bools = np.zeros(len(self._reading), dtype=np.bool_)
         """(m,) of the kernel's operators."""
@@ -181,7 +191,7 @@ class BudgetSearch:
             if known or line.at(prices) > top - ROUNDING * abs(top) or self._clock.expired:
                 break
             lines.append(line)
-        tight = [each for each in lines if each.at(prices) <= top + _TIGHT * max(1.0, abs(top))]
+        tight = [each for each in lines if each.at(prices) <= top + _EFFORT.tight * max(1.0, abs(top))]
         for each in tight:
             self.offer(each.duplicated)
         self._met.extend(lines)

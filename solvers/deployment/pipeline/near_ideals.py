@@ -16,22 +16,34 @@ from ddlopt.solvers.deployment.pipeline.chains import Piece, best_chain
 from ddlopt.solvers.deployment.pipeline.ideal_labels import LabelChains
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
-_NOISES = (0.0, 0.3, 0.6)
-"""By how much bytes are off in beams, in natural logarithms."""
-_FIRST, _THEN = 6, 2
-"""Breadth of the beams for the first ideals, and between stages."""
-_MOVES = 0.4
-"""Of ideals around one: the chance that a move is the last one, after the first."""
-_IDEALS = 600
-"""In a neighbourhood."""
-_SPARE = 8
-"""One device more for that many, in plans that show the way."""
-_FIRST_GOALS = (0.04, 0.01, 0.002)
-"""By how much better plans of the first ideals are to be."""
-_GOAL, _LEAST = 0.02, 1e-4
-"""By how much later plans are to be better, at first and in the end."""
-_PATIENCE = 4
-"""Neighbourhoods in a row that lead no further, after which less is asked for."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    noises: tuple[float, ...] = (0.0, 0.3, 0.6)
+    """By how much bytes are off in beams, in natural logarithms: 0 follows the cheapest cuts, 0.6 leaves them."""
+    first: int = 6
+    """Breadth of the beams for the first ideals: chains take time that is quadratic in their number."""
+    then: int = 2
+    """Breadth of the beams between stages, of which there are many."""
+    moves: float = 0.4
+    """Chance that a move is the last one, of ideals around one: three and a half moves on average."""
+    ideals: int = 600
+    """Ideals in a neighbourhood: chains take time that is quadratic in it."""
+    spare: int = 8
+    """One device more for that many, in plans that show the way: with too many more the way leads back nowhere."""
+    first_goals: tuple[float, ...] = (0.04, 0.01, 0.002)
+    """By how much plans of the first ideals are to be better: large steps while they are easy."""
+    goal: float = 0.02
+    """By how much later plans are to be better, at first."""
+    least: float = 1e-4
+    """By how much in the end: less than that is not worth a neighbourhood."""
+    patience: int = 4
+    """Neighbourhoods in a row that lead no further, after which less is asked for."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ class NearIdeals(Heuristic, uses=("seed",)):
         Neighbourhoods in a row that lead no further, after which less is asked for.
     """
 
-    patience: int = _PATIENCE
+    patience: int = _EFFORT.patience
 
     name: ClassVar[str] = "near-ideals"
     covers: ClassVar[type[PipelineInstance]] = PipelineInstance
@@ -71,22 +83,22 @@ class NearIdeals(Heuristic, uses=("seed",)):
         known = set(stages.prefixes())
         chain = best_chain(LabelChains(stages, _sorted(known), clock), low_s, clock).chain
         graph = Graph(stages)
-        for noise in _NOISES:
-            known |= graph.beam(rng, _FIRST, noise, 0, graph.whole)
+        for noise in _EFFORT.noises:
+            known |= graph.beam(rng, _EFFORT.first, noise, 0, graph.whole)
         if chain is None:
             chain = best_chain(LabelChains(stages, _sorted(known), clock), low_s, clock).chain
         if chain is None:
             raise NoSolutionError("no plan was found that fits into the memory")
         best, best_s = chain, _load_s(stages, chain)
-        for goal in _FIRST_GOALS:
+        for goal in _EFFORT.first_goals:
             while best_s > low_s and (found := _within(stages, known, best_s * (1 - goal), clock)) is not None:
                 best, best_s = found, _load_s(stages, found)
                 clock.report(best_s, low_s)
         # A plan with a few devices too many shows the way to one that has enough.
-        lavish = Stages(instance.changed(devices=instance.devices + max(1, instance.devices // _SPARE)))
-        chain, used, goal, tried, idle = best, inf, _GOAL, 0, 0
-        while goal >= _LEAST and not clock.expired and best_s > low_s:
-            found = _within(lavish, graph.near(rng, chain, _IDEALS), best_s * (1 - goal), clock)
+        lavish = Stages(instance.changed(devices=instance.devices + max(1, instance.devices // _EFFORT.spare)))
+        chain, used, goal, tried, idle = best, inf, _EFFORT.goal, 0, 0
+        while goal >= _EFFORT.least and not clock.expired and best_s > low_s:
+            found = _within(lavish, graph.near(rng, chain, _EFFORT.ideals), best_s * (1 - goal), clock)
             tried += 1
             need = inf if found is None else _devices(found)
             idle = 0 if need < used else idle + 1
@@ -194,9 +206,9 @@ class Graph:
             ideal |= piece.layers
             cuts.append(ideal)
         found = set(cuts)
-        breadth = min(_FIRST, max(_THEN, most // (4 * self.size)))
+        breadth = min(_EFFORT.first, max(_EFFORT.then, most // (4 * self.size)))
         for low, high in zip([0, *cuts[:-1]], [*cuts[1:], self.whole], strict=True):
-            found |= self.beam(rng, breadth, float(rng.choice(_NOISES)), low, high)
+            found |= self.beam(rng, breadth, float(rng.choice(_EFFORT.noises)), low, high)
         share = max(4, (most - len(found)) // max(1, len(cuts) - 2))
         for cut in cuts[1:-1]:
             found |= self._around(rng, cut, share)
@@ -209,7 +221,7 @@ class Graph:
             if len(found) >= count:
                 break
             now = ideal
-            for _ in range(1 + int(rng.geometric(_MOVES))):
+            for _ in range(1 + int(rng.geometric(_EFFORT.moves))):
                 now = self._step(rng, now)
             found.add(now)
         return found

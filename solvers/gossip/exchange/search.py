@@ -11,18 +11,26 @@ from ddlopt.models.gossip.exchange.instance import Floats, Ints, staleness
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
 from ddlopt.solvers.heuristic import Clock
 
-_GUESSES = 12
-"""Prices guessed before only those are tried that meet on the convex hull."""
-_CLOSE = 1.25
-"""Ratio of the sends of two prices from which on the hull is followed."""
-# Points of a trajectory that are enough for a first price, which is corrected anyway.
-_SUBSAMPLED = 20_000
-_LONG = 200
-"""Steps, and steps a send, beyond which a first price comes from every so many of the points."""
-_EXPONENT = 2.5
-"""Of the price against sends, until two runs tell: 3 for drift, 2 for a random walk."""
-_NUMBERS_PER_S = 1e9
-"""Coordinates that are compared in a second, or fewer."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    guesses: int = 12
+    """Prices guessed before only those are tried that meet on the convex hull, which always ends."""
+    close: float = 1.25
+    """Ratio of the sends of two prices from which on the hull is followed: guesses between them gain nothing."""
+    subsampled: int = 20_000
+    """Points that are enough for a first price, which is corrected anyway."""
+    long: int = 200
+    """Steps a send beyond which the first price comes from a part of the points."""
+    exponent: float = 2.5
+    """Exponent of the price against sends until two runs tell: 3 for drift, 2 for a random walk."""
+    numbers_per_s: float = 1e9
+    """Coordinates that are compared in a second, or fewer, so that a run ends within the limit."""
+
+
+_EFFORT = Effort()
 
 
 def times_of(before: Ints) -> tuple[int, ...]:
@@ -62,7 +70,7 @@ class Trajectory:
     @property
     def work_left(self) -> float:
         """Distances that there is time for."""
-        return float(self.clock.left_s * _NUMBERS_PER_S / (self.points.shape[1] + 8))
+        return float(self.clock.left_s * _EFFORT.numbers_per_s / (self.points.shape[1] + 8))
 
     def best(self, price: float) -> tuple[float, tuple[int, ...]] | None:
         """Least staleness with ``price`` for each send, and the sends; None if the time is up before."""
@@ -154,16 +162,16 @@ class Search:
 
     def _guess(self, at: Vertex) -> float | None:
         """A price between those known; None for the one of the hull's edge."""
-        if self.runs >= _GUESSES or (self.few.sends and self.many.sends <= _CLOSE * self.few.sends):
+        if self.runs >= _EFFORT.guesses or (self.few.sends and self.many.sends <= _EFFORT.close * self.few.sends):
             return None
-        exponent = _EXPONENT
+        exponent = _EFFORT.exponent
         if self.few.sends and self.many.price > 0:
             exponent = math.log(self.few.price / self.many.price) / math.log(self.many.sends / self.few.sends)
         return float(at.price * ((at.sends + 1) / (self.sends + 1)) ** min(max(exponent, 0.5), 6.0))
 
     def _first_price(self) -> float:
         steps, points = len(self.trajectory.points), self.trajectory.points
-        every = min(steps // _SUBSAMPLED, steps // (_LONG * (self.sends + 1)) + 1)
+        every = min(steps // _EFFORT.subsampled, steps // (_EFFORT.long * (self.sends + 1)) + 1)
         if every >= 2 and not self.trajectory.monotone:
             some = np.ascontiguousarray(points[::every])
             coarse = Search(Trajectory(some, self.trajectory.plain, False, self.trajectory.clock), self.sends)

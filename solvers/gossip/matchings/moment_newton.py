@@ -15,6 +15,7 @@ A point of the path gives the matrix K for the bound of
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,16 +25,26 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment
 from ddlopt.models.gossip.spectral.laplacians import Floats, between, laplacian, on_edges
 
-# Growth of the barrier's price a stage, in the usual range of 10 to 100.
-_FASTER = 20.0
-# Far more than Newton's method takes a stage; whatever it ends at is feasible and has a bound.
-_STEPS = 60
-# 20^12 is beyond any gap: it ends earlier.
-_STAGES = 40
-# Squared Newton decrements: where Newton converges quadratically, and where it is at the centre.
-_NEAR, _CENTRED = 1e-2, 1e-6
-_NOTHING = 1e-13
-"""A factor that rounding cannot tell from 0."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    faster: float = 20.0
+    """Growth of the barrier's price a stage, in the usual range of 10 to 100."""
+    steps: int = 60
+    """Far more than Newton's method takes a stage; whatever it ends at is feasible and has a bound."""
+    stages: int = 40
+    """20^12 is beyond any gap: it ends earlier."""
+    near: float = 1e-2
+    """Squared Newton decrement from which on full steps converge quadratically."""
+    centred: float = 1e-6
+    """Squared Newton decrement at which a point counts as the centre."""
+    nothing: float = 1e-13
+    """A factor that rounding cannot tell from 0."""
+
+
+_EFFORT = Effort()
 
 
 class Mixed(NamedTuple):
@@ -67,7 +78,7 @@ def best_weights(
     y, s = np.zeros(path.mixing.shape[1]), 2.0
     best = Mixed(path.mixing @ y, moment.factor(path.mixing @ y), 0.0, np.eye(moment.nodes))
     price = float(moment.nodes)
-    for _ in range(_STAGES):
+    for _ in range(_EFFORT.stages):
         try:
             y, s = path.centre(y, s, price)
             inverse = path.inverse(y, s)
@@ -81,9 +92,9 @@ def best_weights(
                 best = best._replace(weights=weights, factor=factor)
         if bound >= best.bound:
             best = best._replace(bound=bound, multiplier=inverse)
-        if best.factor - best.bound <= max(gap * best.factor, _NOTHING) or expired():
+        if best.factor - best.bound <= max(gap * best.factor, _EFFORT.nothing) or expired():
             break
-        price *= _FASTER
+        price *= _EFFORT.faster
     return best
 
 
@@ -121,7 +132,7 @@ class _Path:
     def centre(self, y: Floats, s: float, price: float) -> tuple[Floats, float]:
         """Newton's method from a point inside."""
         value, before = self.value(y, s, price), np.inf
-        for _ in range(_STEPS):
+        for _ in range(_EFFORT.steps):
             gradient, hessian = self._derivatives(y, s, price)
             # A Hessian that is singular but for rounding has a Cholesky factor all the same.
             hessian[np.diag_indices(len(hessian))] *= 1.0 + 1e-13
@@ -132,7 +143,7 @@ class _Path:
             if not 0 < decrease < before:
                 break
             length, found = 1.0, self.value(y + move[:-1], s + move[-1], price)
-            if decrease < _NEAR:
+            if decrease < _EFFORT.near:
                 # Full steps converge quadratically from here, and rounding hides whether they decrease the function.
                 before = decrease
             else:
@@ -144,7 +155,7 @@ class _Path:
             if not np.isfinite(found) or length <= 1e-10:
                 break
             y, s, value = y + length * move[:-1], s + length * float(move[-1]), found
-            if decrease < _CENTRED:
+            if decrease < _EFFORT.centred:
                 break
         return y, s
 

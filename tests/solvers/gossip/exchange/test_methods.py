@@ -16,7 +16,7 @@ from ddlopt.solvers.exact import Exact, lp_relaxation
 from ddlopt.solvers.gossip.exchange.exact import DynamicProgram, OptimalTimes
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
 from ddlopt.solvers.gossip.exchange.rules import _RULES, ExchangeRule
-from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, spliced
+from ddlopt.solvers.gossip.exchange.search import Effort, Search, Trajectory, spliced
 from ddlopt.solvers.heuristic import Clock
 
 EXACT = Limits(gap=0)
@@ -217,8 +217,7 @@ def test_long_trajectories():
 def test_a_first_price_comes_from_fewer_points(monkeypatch):
     given = ddlopt.generate("gossip", "exchange-drift", steps=6000, width=1, sends=40, decay=600.0)
     whole = OptimalTimes().solve(given, EXACT)
-    monkeypatch.setattr("ddlopt.solvers.gossip.exchange.search._SUBSAMPLED", 1000)
-    monkeypatch.setattr("ddlopt.solvers.gossip.exchange.search._LONG", 20)
+    monkeypatch.setattr("ddlopt.solvers.gossip.exchange.search._EFFORT", Effort(subsampled=1000, long=20))
     search = Search(Trajectory(given.points, False, False, Clock(EXACT, None)), 40)
     first = search._first_price()
     assert first == pytest.approx(whole.details["price"], rel=0.3)
