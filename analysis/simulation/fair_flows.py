@@ -91,7 +91,7 @@ class _Simulation:
             pause = max(pause, 0.0)
             self.now += pause
             self.left -= speed * pause
-            # What ends a rounding later ends now: without it, what is alike would be an event each.
+            # What ends a rounding later ends now: without it, equal flows would be an event each.
             done = self.active & ((lasting <= pause) | (self.left <= ROUNDING * self.whole))
             over = [self.lines[channel].popleft() for channel in np.flatnonzero(done)]
             for channel in np.flatnonzero(done):

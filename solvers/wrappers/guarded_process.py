@@ -77,7 +77,7 @@ class GuardedProcess:
             os.setpgid(self._number, self._number)
 
     def next(self, wait_s: float) -> tuple[str, Any] | None:
-        """What it tells next; None if that is nothing within so many seconds. Notes on standard error are passed on."""
+        """What it tells next; None if there is nothing in time. Notes on standard error are passed on."""
         until = time.perf_counter() + wait_s
         while True:
             left_s = until - time.perf_counter()

@@ -26,8 +26,8 @@ Forward, *column-g* gathers the block's input, backward it scatters the sum of t
 all-reduce; the gathered input is kept. *row-g* scatters the sum of partial outputs and gathers their gradient. What
 comes after a cut by rows (a normalisation, a pooling) runs on whole channels of the server's own N/n samples, and its
 gradient is reduced over all servers. *sliced-g* is for what acts on every channel by itself. *expert-g* is for
-feed-forward layers of which a token visits some, all alike often: z numbers of a sample go to experts and as many come
-back, forward and backward; the router is on every server.
+feed-forward layers of which a token visits some, all equally often: z numbers of a sample go to experts and as many
+come back, forward and backward; the router is on every server.
 
 Every server of a cut layer does F N/n operations; what differs is the memory traffic: parts of parameters, and inputs
 (column-g) or partial outputs (row-g) of a block's samples instead of its own. A cut into g parts is offered where the

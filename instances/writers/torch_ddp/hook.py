@@ -80,7 +80,7 @@ class Hook:
     def _groups(self, node_size: int) -> None:
         world, rank = dist.get_world_size(), dist.get_rank()
         if world % node_size:
-            raise ValueError(f"node_size is {node_size}, but there are {world} workers; nodes are alike")
+            raise ValueError(f"node_size is {node_size}, but there are {world} workers; all nodes have the same size")
         # Own groups: what travels in a thread of its own must not mix with what the model sends.
         self._all = Among(dist.new_group(list(range(world))), world, 0)
         nodes = [list(range(first, first + node_size)) for first in range(0, world, node_size)]

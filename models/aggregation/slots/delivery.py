@@ -77,7 +77,7 @@ class Delivery(Part):
 
 @lru_cache(maxsize=_KNOWN)
 def wait_s(delivery: Delivery, workers: int) -> float:
-    """Expected seconds until the last of so many workers' packets is there, in floating point."""
+    """Expected seconds until the last packet of the given number of workers is there, in floating point."""
     rounds = np.arange(1 + _lost_most(delivery.loss, workers))
     on_time = max(0.0, 1.0 - math.fsum(delivery.chances))
     delays, chances = np.array([0.0, *delivery.delays_s]), np.array([on_time, *delivery.chances])

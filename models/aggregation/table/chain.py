@@ -8,7 +8,7 @@ Let logarithms have errors up to :math:`\epsilon_L`, and :math:`f(d) = \log_2(1 
 
 which is off by at most :math:`(2^{\epsilon_L} - 1)(x + y)`, and what the other two tables make of it is off by at most
 :math:`(2^{\epsilon_F}(1 + \epsilon_E) - 1)\, 2^{\epsilon_L} (x + y)`. Together, relative to :math:`|x| + |y|`, for
-numbers of equal and of unlike signs alike,
+numbers of equal and of unlike signs,
 
 .. math:: \frac{|\hat s - (x \pm y)|}{x + y} \le 2^{\epsilon_L + \epsilon_F} (1 + \epsilon_E) - 1 .
 
@@ -167,7 +167,7 @@ def largest_error(chain: SumChain, gaps: int = 1, minus: bool = False, every: in
     minus : bool
         Whether the smaller number is subtracted.
     every : int
-        Of the first number, only every so many operands.
+        Of the first number, only every k-th operand.
     """
     numbers = np.arange(chain.first, chain.first + len(chain.logarithms))
     worst, total, count = 0.0, 0.0, 0

@@ -63,7 +63,7 @@ class ExactTable:
                 self._least[k] = max(self._least[k], self._least[k - 1])
 
     def entries(self, error: int, most: int) -> int:
-        """At least so many entries have tables with errors below ``error``; beyond ``most`` it is not counted on."""
+        """A lower bound on the entries whose tables have errors below ``error``, counted up to ``most``."""
         if error <= self.floor:
             return most + 1
         if self._prefixes:

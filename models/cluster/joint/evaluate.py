@@ -15,9 +15,9 @@ from ddlopt.models.tolerances import ROUNDING
 def evaluate_joint(instance: JointInstance, solution: JointPlan, exact: bool = False) -> Evaluation:
     """The objective of a schedule with plans, and what it violates.
 
-    A plan is checked as an answer to the problem of its workload on so many servers, and may not take longer than what
-    is reserved for a step. Then starts and servers are looked at with the reserved times, in fractions; and in a fabric
-    hosts of racks and rates on uplinks.
+    A plan is checked as an answer to the problem of its workload on that number of servers, and may not take longer
+    than what is reserved for a step. Then starts and servers are looked at with the reserved times, in fractions; and
+    in a fabric hosts of racks and rates on uplinks.
 
     Details are those of cluster jobs, and ``plans``, how many there are; in a fabric also ``crossing_jobs``, which use
     uplinks, and ``busiest_uplink``, the most of an uplink that is reserved at a time, over what it has.

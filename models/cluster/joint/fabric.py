@@ -42,7 +42,8 @@ class Load(NamedTuple):
     rate : float
         Bytes per second of all their uplinks.
     least : dict of int to int
-        Groups that a job of so many servers is in at least; those that fit into one group cross nothing, and are 0.
+        Groups that a job on this number of servers is in at least; those that fit into one group cross nothing, and are
+        0.
     """
 
     groups: tuple[int, ...]
@@ -145,7 +146,7 @@ class Fabric(Part):
         return found
 
     def loads(self, widths: tuple[int, ...]) -> tuple[Load, ...]:
-        """Of each cut, for jobs of so many servers."""
+        """Of each cut, for jobs on this number of servers."""
         found = []
         for cut in self.cuts:
             least = {width: self.least_groups(cut, width) for width in widths}

@@ -106,7 +106,7 @@ class Workload(Part):
     choices: tuple[Choice, ...] = Field(min_length=1)
 
     def choice(self, servers: int) -> Choice | None:
-        """The one with so many servers; None if there is none."""
+        """The one with this number of servers; None if there is none."""
         return next((each for each in self.choices if each.servers == servers), None)
 
 

@@ -142,7 +142,7 @@ def _rounds(ticks: Ticks, device: int) -> int:
     ends: list[int] = []
     for m in range(n):
         begin = begins[-1] + forward if begins else 0
-        # So many B must have ended, even if they gave back all: at least (m + 1) size - room.
+        # This number of B must have ended, even if they gave back all: at least (m + 1) size - room.
         lacking = max(0, (m + 1) * size - room)
         need = -(-lacking // size)
         if need:

@@ -48,8 +48,8 @@ class PricedSlots(CertifiedMethod, uses=()):
 
     Without fallback and with slots that need not be whole there is nothing to round, and the gap is that of the
     iterations. Of jobs that the relaxation lets fall back in part, which are no more than there are rows in the way,
-    the first so many by their rates are aggregated, as is best; then the choice is turned for one job at a time. Whole
-    slots: :class:`~ddlopt.solvers.aggregation.slots.rounding.Rounding`. The bound is that of the prices
+    the best number are aggregated, those with the largest rates first; then the choice is turned for one job at a time.
+    Whole slots: :class:`~ddlopt.solvers.aggregation.slots.rounding.Rounding`. The bound is that of the prices
     (:func:`~ddlopt.models.aggregation.slots.prices.price_bound`), all scaled together and then each by itself where
     slots are whole or jobs may fall back.
 

@@ -161,7 +161,7 @@ def _quantiles(table: LookupFunction, climb: Floats, count: int) -> Starts:
 
 
 def _cut_at(climb: Floats, levels: int) -> Ints:
-    """First operands, each once, of entries with so many levels."""
+    """First operands, each once, of entries with a given number of levels."""
     # A little less, as the last operand is in the last level and begins none.
     reached = np.floor(climb * (levels / climb[-1] * (1 - ROUNDING))) if climb[-1] > 0 else climb
     return np.concatenate(([0], 1 + np.flatnonzero(np.diff(reached))))

@@ -122,14 +122,14 @@ class Search:
         self._twin = [instance.first_alike(place) for place in range(len(instance.jobs))]
 
     def learn(self, narrow: "Search", most: int) -> None:
-        """Take over what a search with fewer widths finds within so many states."""
+        """Take over what a search with fewer widths finds within a number of states."""
         narrow.run(most)
         value = Fraction(narrow.value) / narrow._units * self._units
         if value < self.value:
             self.value, self.best = value, narrow.best
 
     def run(self, most: int | None = None) -> Fraction:
-        """A bound on every schedule: the best one's value if the search ends; else after so many states."""
+        """A bound on every schedule: the best one's value if the search ends; else after about ``most`` states."""
         heap: list[tuple[Any, int, Any]] = []
         number, root = count(), self._root()
         heapq.heappush(heap, (self._bound(root), next(number), root))
@@ -200,7 +200,7 @@ class Search:
         instance = self.instance
         for place, job in enumerate(instance.jobs):
             twin = self._twin[place]
-            # Of jobs that are alike the first one begins first.
+            # Of interchangeable jobs the first one begins first.
             if state.begun >> place & 1 or (twin is not None and not state.begun >> twin & 1):
                 continue
             earliest = max(state.last, self.arrival[place])

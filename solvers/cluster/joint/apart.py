@@ -149,7 +149,7 @@ def planned(instance: JointInstance, seed: int, clock: Clock, best: bool, second
 
 
 def sharpened(plans: Plans, best: bool, seconds: float) -> None:
-    """Find a plan for every choice by its paper's heuristic, and the best one of our method in so many seconds."""
+    """Find a plan for every choice by its paper's heuristic, and the best one of our method in a number of seconds."""
     for own in plans.all_known():
         own.budget_s = _PAPER_S
     plans.sharpen(list(plans.pairs), lambda: False)

@@ -8,8 +8,8 @@ of the tables L is no more than any solution's value, and neither is any bound o
 :math:`U_k(w) = L_k(w)`: then it is a solution, and the gap is zero. Otherwise it uses an open pair, and one of these is
 solved anew, with twice the seconds of last time. A method that is exact for inner problems closes a pair when the
 seconds suffice; there are finitely many pairs. With gaps g of inner problems instead, and makespans, U is at most
-L / (1 - g), and the same schedule, its starts stretched alike, is within g as well where no job has to wait for its
-arrival; stretched starts are never too early, so this holds with arrivals too.
+L / (1 - g), and the same schedule, its starts stretched by the same factor, is within g as well where no job has to
+wait for its arrival; stretched starts are never too early, so this holds with arrivals too.
 
 **Where more servers may be taken for no worse** (`deployment/step`, `deployment/pipeline`: a plan says how many devices
 there are *at most*), a plan for fewer is one for more, and a bound for more is one for fewer. A co-design on more

@@ -15,7 +15,7 @@ from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 from ddlopt.solvers.heuristic import Clock
 
 _REACH, _TRIES = 3, 30
-"""An exchange begins with up to so many steps; with few gradients more, so that there are so many tries."""
+"""Steps that an exchange begins with at most, and its tries: with few gradients more steps make up for them."""
 
 
 class _Steps(NamedTuple):

@@ -42,10 +42,10 @@ class Espresso(Heuristic, uses=()):
     their least error. A step that would exceed the error budget is not taken, which the original does not know; with
     goal ``error`` it ends as soon as the time budget is kept. Gradients are not fused.
 
-    Where there are several lanes, options on CPUs are left for the end: of the compressed gradients of each size the
-    first so many are moved to CPUs, with all combinations of these numbers tried (one size after the other where they
-    are more than 20 000). The original's evaluation with CPUs leaves out that encoding on the GPU delays the backward
-    pass; here it does. ``thresholds=False`` may move any gradient.
+    Where there are several lanes, options on CPUs are left for the end: of the compressed gradients of each size some
+    are moved to CPUs, the first ones, and all combinations of their numbers are tried (one size after the other where
+    they are more than 20 000). The original's evaluation with CPUs leaves out that encoding on the GPU delays the
+    backward pass; here it does. ``thresholds=False`` may move any gradient.
 
     Parameters
     ----------

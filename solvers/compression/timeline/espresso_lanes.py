@@ -75,7 +75,7 @@ class LaneState:
             self.chosen, self.time_s = plans[best], times[best]
 
     def offload(self, allowed: npt.NDArray[np.bool_]) -> None:
-        """Move compressed gradients to CPUs: of each size so many, from the first in the backward pass on.
+        """Move compressed gradients to CPUs: a number of each size, from the first in the backward pass on.
 
         Parameters
         ----------

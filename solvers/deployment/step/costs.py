@@ -54,7 +54,7 @@ class Stages:
         return chunks.reshape(-1, self.pipeline, chunks.shape[1]).sum(axis=0)
 
     def recomputed(self, number: int) -> Any:
-        """(p, kinds) blocks that are made again if so many of every chunk are."""
+        """(p, kinds) blocks that are computed again if this number of every chunk is."""
         behind = self._starts + np.minimum(self._sizes, number)
         return self._of_stages(self._before[behind] - self._before[self._starts])
 
@@ -337,7 +337,7 @@ def way_at(block: StepBlock, key: Key) -> Any:
 
 
 def keys(instance: StepInstance) -> Iterator[Key]:
-    """Degrees that all blocks have, on so many devices and for so large a batch."""
+    """Degrees that all blocks have, on this number of devices, for a batch of this size."""
     with_experts = [block for block in instance.blocks if block.experts]
     source = with_experts[0] if with_experts else instance.blocks[0]
     for way in source.ways:

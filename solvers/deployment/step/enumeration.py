@@ -223,7 +223,7 @@ class StepEnumeration(CertifiedMethod, uses=("seed",)):
     Parameters
     ----------
     orders : int
-        For so many of the best plans the order of micro-batches is found, which makes their step exact; see
+        For this number of the best plans the order of micro-batches is found, which makes their step exact; see
         :func:`~ddlopt.models.deployment.orders_of_plans.order_instance`. ``details`` then have the best plan's step in
         its order, a bound on it in any order, and the price of the order: how much longer it is than the busiest
         device's work; of several plans also the least step, and the number of its plan.

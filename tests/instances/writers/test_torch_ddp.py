@@ -332,4 +332,4 @@ def test_nodes_that_are_unlike_are_refused(trained):
     lines = trained(
         export_plan(*instance_of([("a", (2,), option("none"))]), "torch-ddp"), drawn(2, 0, a=(2,)), node_size=3
     )
-    assert lines == ["node_size is 3, but there are 2 workers; nodes are alike"] * 2
+    assert lines == ["node_size is 3, but there are 2 workers; all nodes have the same size"] * 2

@@ -226,7 +226,9 @@ class ForwardSides:
                 for _ in range(_whole(block.counts[j, n, o].value, instance.name))
             ]
             if len(found) != len(alike):
-                raise SolverError(f"'{instance.name}': {len(found)} of {len(alike)} alike gradients take an option")
+                raise SolverError(
+                    f"'{instance.name}': {len(found)} of {len(alike)} interchangeable gradients take an option"
+                )
             for g, o in zip(alike, sorted(found, key=lambda o: menus[m][o].encode_s), strict=True):
                 choices[g] = o
         for i in [i for i, cut in enumerate(parts) if cut > 1]:
