@@ -55,7 +55,6 @@ ENTRIES = (
         ("kept-runs", "heuristic", "changes cost time: widths of blocks of slots, shorter and shorter", "kept_runs:KeptRuns"),
         ("type-windows", "heuristic", "types of accelerators: a greedy that chooses them, then windows solved exactly", "type_windows:TypeWindows"),
         ("fair-deadlines", "heuristic", "finish-time fairness: a ratio is a deadline for every job", "fair_deadlines:FairDeadlines"),
-        ("rolling-horizon", "heuristic", "an exact model of the next slots, again and again", "rolling_horizon:RollingHorizon"),
         storey="frontier",
     ),
     *entries(

@@ -88,7 +88,6 @@ def test_least_runs_that_do_nothing_are_refused():
         "las",
         "slot-patterns",
         "configurations",
-        "rolling-horizon",
         "fair-shares",
     ],
 )
