@@ -18,15 +18,16 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, Option
 from ddlopt import instances
-from ddlopt.analysis.graph_prior.expert import Counted, searched
+from ddlopt.analysis.lab.plan_prior.expert import Counted, searched
+from ddlopt.analysis.lab.plan_prior.network import weights_in
+from ddlopt.analysis.lab.plan_prior.priors import GraphPrior
 from ddlopt.instances import load
 from ddlopt.instances.library.deployment.plan import NETWORKS
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import Action
-from ddlopt.solvers.deployment.plan.prior.decode import beam
-from ddlopt.solvers.deployment.plan.prior.network import weights_in
-from ddlopt.solvers.deployment.plan.prior.priors import GraphPrior, State, TablePrior, prior_named, uniform
+from ddlopt.solvers.deployment.plan.beam import beam
+from ddlopt.solvers.deployment.plan.priors import State, TablePrior, prior_named, uniform
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import Walk
 from ddlopt.solvers.deployment.plan.tag import TreeSearch
@@ -258,7 +259,7 @@ BENCH = Benchmark(
     space, perfect, decoding, way, imitated, agreement,
     names=Option(list(NAMES), "instances", quick=["vgg19-two-machines"]),
     priors=Option(["learned", "graph"], "of the package"),
-    weights=Option([], "files of weights, as ddlopt.analysis.graph_prior makes them", type=str),
+    weights=Option([], "files of weights, as ddlopt.analysis.lab.plan_prior makes them", type=str),
     decided=Option([1, 10, 20, 25, 30, 35], "groups decided, in ``way``"),
     by_speed=Option(False, "whether the batch may be split by speed"),
     simulations=Option(30_000, "of the local search for the best plan of an action space", quick=2000),

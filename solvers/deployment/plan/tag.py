@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.models.tolerances import TINY
-from ddlopt.solvers.deployment.plan.prior.decode import beam
-from ddlopt.solvers.deployment.plan.prior.priors import PRIORS, Prior, PriorName, State, prior_named
+from ddlopt.solvers.deployment.plan.beam import beam
+from ddlopt.solvers.deployment.plan.priors import OWN, Prior, State, kernels_of, known, prior_named
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
@@ -143,8 +143,9 @@ class Tag(Heuristic, uses=("seed",)):
 
     Parameters
     ----------
-    prior : {"uniform", "bound", "learned", "graph"}
-        See :mod:`ddlopt.solvers.deployment.plan.prior.priors`.
+    prior : str
+        "uniform", "bound", or one that a package announces, such as the learned ones of ``ddlopt.analysis.lab``,
+        "learned" and "graph": see :mod:`ddlopt.solvers.deployment.plan.priors`.
     playouts : int
         As many as TAG's default; fewer where the time is up.
     by_speed : bool
@@ -163,7 +164,7 @@ class Tag(Heuristic, uses=("seed",)):
     34(4), 2023, and its released code, which was not copied.
     """
 
-    prior: PriorName = "uniform"
+    prior: str = "uniform"
     playouts: int = _PLAYOUTS
     by_speed: bool = False
     decode: Decode = "playouts"
@@ -173,13 +174,14 @@ class Tag(Heuristic, uses=("seed",)):
     covers = DeploymentInstance
 
     def __post_init__(self) -> None:
-        for option, value, known in (
-            ("prior", self.prior, PRIORS),
-            ("decode", self.decode, DECODES),
-            ("fill", self.fill, FILLS),
-        ):
-            if value not in known:
-                raise ValueError(f"{option} is {value!r}; use one of: {', '.join(known)}")
+        if self.prior not in OWN and self.prior not in known():
+            raise ValueError(
+                f"prior is {self.prior!r}; use one of: {', '.join(known())}. Others are announced by packages; where "
+                "ddlopt's own 'learned' and 'graph' are missing, install ddlopt again"
+            )
+        for option, value, choices in (("decode", self.decode, DECODES), ("fill", self.fill, FILLS)):
+            if value not in choices:
+                raise ValueError(f"{option} is {value!r}; use one of: {', '.join(choices)}")
         for option in ("playouts", "width"):
             if getattr(self, option) < 1:
                 raise ValueError(f"{option} is {getattr(self, option)}; it must be at least 1")
@@ -194,9 +196,8 @@ class Tag(Heuristic, uses=("seed",)):
             raise ValueError(f"width does nothing with decode={self.decode}; give decode=beam, or leave it out")
 
     def kernels_for(self, instance: DeploymentInstance) -> tuple[str, ...]:
-        """The simulator, and for a prior that sees the simulated step what looks at that."""
-        run, feedback = f"{_ROOM}.simulator.run", f"{_ROOM}.prior.feedback"
-        return (run, feedback) if self.prior == "graph" else (run,)
+        """The simulator, and what the prior calls."""
+        return (f"{_ROOM}.simulator.run", *kernels_of(self.prior))
 
     @property
     def name(self) -> str:

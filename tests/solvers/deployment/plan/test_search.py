@@ -10,11 +10,12 @@ from volume import for_each, seeds
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import Deployment, DeploymentInstance, evaluate
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.data_parallel import DataParallel
 from ddlopt.solvers.deployment.plan.list_scheduling import Costs, ListScheduling, favourite_children
 from ddlopt.solvers.deployment.plan.mcmc import PlanMcmc
-from ddlopt.solvers.deployment.plan.prior.priors import uniform
+from ddlopt.solvers.deployment.plan.priors import uniform
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
 from ddlopt.solvers.deployment.plan.tag import Tag, TreeSearch
@@ -222,3 +223,10 @@ def test_bad_options():
     with pytest.raises(ValueError, match="playouts is 0"):
         Tag(playouts=0)
     assert math.isfinite(PlanRater(tiny(0)).rate(np.zeros(2, dtype=np.int64)).time_s)
+
+
+def test_a_learned_prior_that_no_package_announces_is_one_clear_line(monkeypatch):
+    monkeypatch.setattr(chain, "steps", lambda method, kind=None: ())
+    with pytest.raises(ValueError, match=r"use one of: uniform, bound\. Others are announced by packages") as told:
+        Tag(prior="graph")
+    assert "\n" not in str(told.value)

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from ddlopt.analysis import pytorch as learning
-from ddlopt.analysis.graph_prior import __main__ as command
-from ddlopt.analysis.graph_prior import fit as fitting
-from ddlopt.analysis.graph_prior.drawn import instances
-from ddlopt.analysis.graph_prior.examples import imitation, on_own_way, self_play
-from ddlopt.analysis.graph_prior.expert import Counted, completed, cut, searched
-from ddlopt.analysis.graph_prior.validation import Drawn, behind, validation
+from ddlopt.analysis.lab.plan_prior import __main__ as command
+from ddlopt.analysis.lab.plan_prior import fit as fitting
+from ddlopt.analysis.lab.plan_prior.drawn import instances
+from ddlopt.analysis.lab.plan_prior.examples import imitation, on_own_way, self_play
+from ddlopt.analysis.lab.plan_prior.expert import Counted, completed, cut, searched
+from ddlopt.analysis.lab.plan_prior.graph import Inputs
+from ddlopt.analysis.lab.plan_prior.graph_network import log_probabilities
+from ddlopt.analysis.lab.plan_prior.network import MADE_BY
+from ddlopt.analysis.lab.plan_prior.priors import GRAPH_WEIGHTS
+from ddlopt.analysis.lab.plan_prior.validation import Drawn, behind, validation
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.prior.graph import Inputs
-from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities
-from ddlopt.solvers.deployment.plan.prior.network import MADE_BY
-from ddlopt.solvers.deployment.plan.prior.priors import GRAPH_WEIGHTS
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import Walk
 from ddlopt.solvers.heuristic import Clock
@@ -157,7 +157,7 @@ def test_command_makes_the_same_weights_again(tmp_path, capsys, monkeypatch):
 
 
 def test_weights_of_the_package_are_those_of_the_command():
-    file = files("ddlopt.solvers.deployment.plan.prior").joinpath(GRAPH_WEIGHTS)
+    file = files("ddlopt.analysis.lab.plan_prior").joinpath(GRAPH_WEIGHTS)
     with file.open("rb") as stream, np.load(stream) as arrays:
         assert str(arrays[MADE_BY]) == command.made_by(command.arguments().parse_args([]))
 

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ddlopt.analysis.graph_prior.drawn import instances
-from ddlopt.analysis.graph_prior.examples import Examples, imitation, on_own_way, self_play
-from ddlopt.analysis.graph_prior.fit import RATE, Weights, fit, start
-from ddlopt.analysis.graph_prior.validation import Behind, behind, validation
+from ddlopt.analysis.lab.plan_prior.drawn import instances
+from ddlopt.analysis.lab.plan_prior.examples import Examples, imitation, on_own_way, self_play
+from ddlopt.analysis.lab.plan_prior.fit import RATE, Weights, fit, start
+from ddlopt.analysis.lab.plan_prior.network import MADE_BY, weights_in
+from ddlopt.analysis.lab.plan_prior.priors import GRAPH_WEIGHTS, GraphPrior
+from ddlopt.analysis.lab.plan_prior.validation import Behind, behind, validation
 from ddlopt.analysis.pytorch import pytorch
-from ddlopt.solvers.deployment.plan.prior.network import MADE_BY, weights_in
-from ddlopt.solvers.deployment.plan.prior.priors import GRAPH_WEIGHTS, GraphPrior
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 
 Made = TypeVar("Made")

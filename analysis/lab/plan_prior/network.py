@@ -1,4 +1,4 @@
-"""The small graph network behind the learned prior, forward only; ``ddlopt.analysis.train_prior`` trains it."""
+"""The small graph network behind the learned prior, forward only; ``train_small`` beside it trains it."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,8 +8,8 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.analysis.lab.plan_prior.features import Features
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.deployment.plan.prior.features import Features
 
 Floats = npt.NDArray[np.float64]
 Weights = Mapping[str, npt.NDArray[np.floating]]
@@ -19,6 +19,7 @@ HIDDEN = 32
 # Of message passing; the weights in the package are for so many.
 ROUNDS = 3
 WEIGHTS = "prior_weights.npz"
+TRAINING = "python -m ddlopt.analysis.lab.plan_prior.train_small"
 MADE_BY = "made by"
 """Entry of a file of weights that is no weight: the command that made it."""
 
@@ -59,9 +60,11 @@ def trained(name: str = WEIGHTS) -> dict[str, npt.NDArray[np.floating]]:
     OptionError
         If there are none.
     """
-    file = files("ddlopt.solvers.deployment.plan.prior").joinpath(name)
+    file = files("ddlopt.analysis.lab.plan_prior").joinpath(name)
     if not file.is_file():
-        raise OptionError("the learned prior has no weights: python -m ddlopt.analysis.train_prior makes them")
+        raise OptionError(
+            "the learned prior has no weights: python -m ddlopt.analysis.lab.plan_prior.train_small makes them"
+        )
     with file.open("rb") as stream:
         return weights_in(stream)
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES, NODE_FEATURES, Figures, features
-from ddlopt.solvers.deployment.plan.prior.feedback import Feedback, Observer
+from ddlopt.analysis.lab.plan_prior.features import ACTION_FEATURES, NODE_FEATURES, Figures, features
+from ddlopt.analysis.lab.plan_prior.feedback import Feedback, Observer
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 
 Floats = npt.NDArray[np.float64]

@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from ddlopt.analysis import pytorch, train_prior
+from ddlopt.analysis import pytorch
+from ddlopt.analysis.lab.plan_prior import train_small
+from ddlopt.analysis.lab.plan_prior.features import ACTION_FEATURES, NODE_FEATURES, features
+from ddlopt.analysis.lab.plan_prior.network import probabilities, trained
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.plan import priors
 from ddlopt.solvers.deployment.plan.actions import Action, actions
-from ddlopt.solvers.deployment.plan.prior import priors
-from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES, NODE_FEATURES, features
-from ddlopt.solvers.deployment.plan.prior.network import probabilities, trained
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.tag import Tag
 from ddlopt.solvers.heuristic import Clock
@@ -49,7 +50,7 @@ def in_other_units(instance: DeploymentInstance, seconds: float, size: float) ->
     return DeploymentInstance.from_data(data)
 
 
-@pytest.mark.parametrize("name", priors.PRIORS)
+@pytest.mark.parametrize("name", priors.known())
 def test_priors_are_probabilities_and_rule_nothing_out(name):
     instance = drawn(1)
     rater = PlanRater(instance, ("even",))
@@ -126,16 +127,16 @@ def test_features_change_where_bandwidth_does():
 
 
 def test_weights_of_the_package_fit_the_network():
-    assert {name: weight.shape for name, weight in trained().items()} == train_prior.shapes()
+    assert {name: weight.shape for name, weight in trained().items()} == train_small.shapes()
 
 
-def examples(count: int) -> list[train_prior.Example]:
+def examples(count: int) -> list[train_small.Example]:
     """All groups want the action in which they would compute soonest."""
     made = []
     for seed in range(count):
         instance = drawn(10 + seed)
         given = features(instance, actions(instance, ("even",)))
-        made.append(train_prior.Example(given, given.actions[:, :, 11].argmin(axis=1)))
+        made.append(train_small.Example(given, given.actions[:, :, 11].argmin(axis=1)))
     return made
 
 
@@ -145,33 +146,33 @@ def test_training_needs_pytorch(monkeypatch):
 
     monkeypatch.setattr(pytorch.importlib, "import_module", refuse)
     with pytest.raises(OptionError, match=r"ddlopt\[learn\]"):
-        train_prior.fit([], 1, 0)
+        train_small.fit([], 1, 0)
 
 
 def test_training_learns_a_rule_and_repeats_itself():
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install 'ddlopt[learn]'")
     torch.set_num_threads(1)
     given = examples(5)
-    weights = train_prior.fit(given, epochs=40, seed=3)
-    assert {name: weight.shape for name, weight in weights.items()} == train_prior.shapes()
+    weights = train_small.fit(given, epochs=40, seed=3)
+    assert {name: weight.shape for name, weight in weights.items()} == train_small.shapes()
 
-    def loss(each: train_prior.Example, of) -> float:
+    def loss(each: train_small.Example, of) -> float:
         table = probabilities(of, each.features)
         return -float(np.log(table[np.arange(len(each.chosen)), each.chosen]).mean())
 
-    start = train_prior.fit(given, epochs=0, seed=3)
+    start = train_small.fit(given, epochs=0, seed=3)
     assert sum(loss(each, weights) for each in given) < 0.6 * sum(loss(each, start) for each in given)
-    again = train_prior.fit(given, epochs=2, seed=3), train_prior.fit(given, epochs=2, seed=3)
+    again = train_small.fit(given, epochs=2, seed=3), train_small.fit(given, epochs=2, seed=3)
     assert all(np.array_equal(again[0][name], again[1][name]) for name in weights)
 
 
 def test_network_in_numpy_is_that_of_pytorch():
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install 'ddlopt[learn]'")
     rng = np.random.default_rng(0)
-    weights = {name: rng.normal(size=shape) / math.sqrt(shape[0]) for name, shape in train_prior.shapes().items()}
+    weights = {name: rng.normal(size=shape) / math.sqrt(shape[0]) for name, shape in train_small.shapes().items()}
     instance = drawn(7, groups=6)
     given = features(instance, actions(instance))
-    scores = train_prior._scores(
+    scores = train_small._scores(
         torch, {name: torch.tensor(each) for name, each in weights.items()}, *map(torch.tensor, given)
     )
     expected = torch.softmax(scores, dim=1).numpy()

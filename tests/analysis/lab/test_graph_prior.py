@@ -7,18 +7,19 @@ import pytest
 from deployment_plans import random_instance
 from volume import for_each
 
-from ddlopt.analysis.graph_prior.expert import searched
+from ddlopt.analysis.lab.plan_prior import graph_network
+from ddlopt.analysis.lab.plan_prior.expert import searched
+from ddlopt.analysis.lab.plan_prior.feedback import Observer
+from ddlopt.analysis.lab.plan_prior.graph import FEATURES, Inputs, StateGraph
+from ddlopt.analysis.lab.plan_prior.graph_network import EDGES, HEADS, HIDDEN, ROUNDS, log_probabilities, shapes
+from ddlopt.analysis.lab.plan_prior.priors import GraphPrior
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.deployment.plan.simulator.simulate import _run
 from ddlopt.models.deployment.plan.simulator.tasks import Expansion
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.prior import graph_network
-from ddlopt.solvers.deployment.plan.prior.decode import beam
-from ddlopt.solvers.deployment.plan.prior.feedback import Observer
-from ddlopt.solvers.deployment.plan.prior.graph import FEATURES, Inputs, StateGraph
-from ddlopt.solvers.deployment.plan.prior.graph_network import EDGES, HEADS, HIDDEN, ROUNDS, log_probabilities, shapes
-from ddlopt.solvers.deployment.plan.prior.priors import GraphPrior, State, TablePrior
+from ddlopt.solvers.deployment.plan.beam import beam
+from ddlopt.solvers.deployment.plan.priors import State, TablePrior
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.tag import Tag, TreeSearch
 from ddlopt.solvers.heuristic import Clock
@@ -174,8 +175,8 @@ def test_inputs_have_their_shapes_and_change_with_the_plan():
 
 
 def test_weights_of_the_package_fit_the_network():
-    from ddlopt.solvers.deployment.plan.prior.network import trained
-    from ddlopt.solvers.deployment.plan.prior.priors import GRAPH_WEIGHTS
+    from ddlopt.analysis.lab.plan_prior.network import trained
+    from ddlopt.analysis.lab.plan_prior.priors import GRAPH_WEIGHTS
 
     assert {name: each.shape for name, each in trained(GRAPH_WEIGHTS).items()} == shapes()
 

@@ -3,8 +3,8 @@
 from types import ModuleType
 from typing import Any
 
-from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES
-from ddlopt.solvers.deployment.plan.prior.graph import FEATURES, Inputs
+from ddlopt.analysis.lab.plan_prior.features import ACTION_FEATURES
+from ddlopt.analysis.lab.plan_prior.graph import FEATURES, Inputs
 
 # Width of the network; the weights in the package are for this one.
 HIDDEN = 64

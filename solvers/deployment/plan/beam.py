@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.solvers.deployment.plan.prior.priors import Prior, State
+from ddlopt.solvers.deployment.plan.priors import Prior, State
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.heuristic import Clock
 

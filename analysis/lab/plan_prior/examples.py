@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.analysis.graph_prior.expert import completed, searched
+from ddlopt.analysis.lab.plan_prior.expert import completed, searched
+from ddlopt.analysis.lab.plan_prior.graph import Inputs, Seen, StateGraph
+from ddlopt.analysis.lab.plan_prior.network import Weights
+from ddlopt.analysis.lab.plan_prior.priors import GraphPrior
 from ddlopt.models.deployment import DeploymentInstance
-from ddlopt.solvers.deployment.plan.prior.graph import Inputs, Seen, StateGraph
-from ddlopt.solvers.deployment.plan.prior.network import Weights
-from ddlopt.solvers.deployment.plan.prior.priors import GraphPrior, Prior, State, uniform
+from ddlopt.solvers.deployment.plan.priors import Prior, State, uniform
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.tag import TreeSearch
 

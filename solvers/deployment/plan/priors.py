@@ -1,20 +1,22 @@
-"""Prior probabilities of actions: alike, from the relaxation of a bound, or from a network that has been trained."""
+"""Prior probabilities of actions: all equal, from the relaxation of a bound, or announced by a package.
+
+A package announces a prior as a :class:`~ddlopt.solvers.chain.Step` of the method ``deployment/tag``, whose kind is its
+name: ``make(rater)`` gives it. ddlopt's own learned priors, ``learned`` and ``graph``, come from
+``ddlopt.analysis.lab`` in this way.
+"""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.actions import Action
-from ddlopt.solvers.deployment.plan.prior.features import features
-from ddlopt.solvers.deployment.plan.prior.graph import Inputs, StateGraph
-from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities
-from ddlopt.solvers.deployment.plan.prior.network import Weights, probabilities, trained
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.heuristic import Clock
 
@@ -22,11 +24,10 @@ Floats = npt.NDArray[np.float64]
 
 Ints = npt.NDArray[np.int64]
 
-PriorName = Literal["uniform", "bound", "learned", "graph"]
-PRIORS: tuple[PriorName, ...] = get_args(PriorName)
-
-GRAPH_WEIGHTS = "graph_weights.npz"
-_ALIKE = 0.25
+STEPS = "deployment/tag"
+"""What a step is announced for that is a prior."""
+OWN = ("uniform", "bound")
+_EVEN = 0.25
 """Part of the probability that all actions have in the same way, so that none is ruled out."""
 _SHARE = 1 / 3
 """Of the time left, for the relaxation."""
@@ -58,55 +59,42 @@ class TablePrior(Prior):
         return np.broadcast_to(self.table, (len(states), *self.table.shape))
 
 
-class GraphPrior(Prior):
-    """What a graph network says of states, which it sees with their simulated step."""
-
-    def __init__(self, rater: PlanRater, weights: Weights) -> None:
-        self.graph = StateGraph(rater)
-        self._weights = {name: np.asarray(each, np.float32) for name, each in weights.items()}
-
-    def tables(self, states: Sequence[State]) -> Floats:
-        """One run of the network for all states."""
-        inputs = self.graph.inputs([self.graph.see(*state) for state in states])
-        single = Inputs(*(np.asarray(each, np.float32) for each in inputs))
-        table = np.exp(log_probabilities(np, self._weights, single).astype(np.float64))
-        probability: Floats = table / table.sum(axis=-1, keepdims=True)
-        return probability
+def known() -> tuple[str, ...]:
+    """The names of all priors, the announced ones last."""
+    return (*OWN, *(step.kind for step in chain.steps(STEPS)))
 
 
-def prior_named(name: PriorName, rater: PlanRater, clock: Clock) -> Prior:
-    """The prior of an instance."""
-    match name:
-        case "bound":
-            return from_bound(rater, clock)
-        case "learned":
-            return learned(rater)
-        case "graph":
-            return GraphPrior(rater, trained(GRAPH_WEIGHTS))
-    return uniform(rater)
+def kernels_of(name: str) -> tuple[str, ...]:
+    """Modules with kernels that a prior calls."""
+    return tuple(module for step in chain.steps(STEPS, name) for module in step.kernels)
+
+
+def prior_named(name: str, rater: PlanRater, clock: Clock) -> Prior:
+    """The prior of an instance, by a name that is :func:`known`."""
+    if name == "bound":
+        return from_bound(rater, clock)
+    if name == "uniform":
+        return uniform(rater)
+    made: Prior = chain.steps(STEPS, name)[0].make(rater)
+    return made
 
 
 def uniform(rater: PlanRater) -> TablePrior:
-    """All actions alike."""
+    """All actions have the same probability."""
     return TablePrior(np.full((rater.instance.groups, len(rater.actions)), 1 / len(rater.actions)))
 
 
-def learned(rater: PlanRater) -> TablePrior:
-    """What a small graph network says, which was trained on other networks and devices (``prior_network``)."""
-    return TablePrior(probabilities(trained(), features(rater.instance, rater.actions)))
-
-
 def from_bound(rater: PlanRater, clock: Clock) -> TablePrior:
-    """The relaxation of ``MakespanBound``: how far it chooses each action, mixed with all actions alike.
+    """The relaxation of ``MakespanBound``: how far it chooses each action, mixed with equal probabilities.
 
     It is the relaxation without what moves between groups, as with that it takes more than ten times as long at 40
-    groups, and without decisions that the rater does not have. All actions are alike where it has no answer within a
+    groups, and without decisions that the rater does not have. All actions are equal where it has no answer within a
     third of the time left. The actions that it chooses most are a poor plan by themselves.
     """
     chosen = _relaxed(rater, clock)
     if chosen is None:
         return uniform(rater)
-    table = (1 - _ALIKE) * chosen / chosen.sum(axis=1, keepdims=True) + _ALIKE / len(rater.actions)
+    table = (1 - _EVEN) * chosen / chosen.sum(axis=1, keepdims=True) + _EVEN / len(rater.actions)
     return TablePrior(table)
 
 

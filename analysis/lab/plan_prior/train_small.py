@@ -1,4 +1,4 @@
-"""Train the prior of ``tag:prior=learned`` on generated instances: ``python -m ddlopt.analysis.train_prior``.
+"""Train the prior of ``tag:prior=learned``: ``python -m ddlopt.analysis.lab.plan_prior.train_small``.
 
 Instances are networks that the tests do not use, and random graphs, on devices drawn at random; what the network is to
 say is what our local search chooses for each group. The weights go into the package, where NumPy alone reads them.
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.analysis.lab.plan_prior.features import ACTION_FEATURES, NODE_FEATURES, Features, features
+from ddlopt.analysis.lab.plan_prior.network import HIDDEN, ROUNDS, WEIGHTS
 from ddlopt.analysis.pytorch import pytorch
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import actions
-from ddlopt.solvers.deployment.plan.prior.features import ACTION_FEATURES, NODE_FEATURES, Features, features
-from ddlopt.solvers.deployment.plan.prior.network import HIDDEN, ROUNDS, WEIGHTS
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk
 from ddlopt.solvers.heuristic import Clock

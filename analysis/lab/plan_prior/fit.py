@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.analysis.graph_prior.examples import Examples
+from ddlopt.analysis.lab.plan_prior.examples import Examples
+from ddlopt.analysis.lab.plan_prior.graph import Inputs
+from ddlopt.analysis.lab.plan_prior.graph_network import log_probabilities, shapes
 from ddlopt.analysis.pytorch import pytorch
-from ddlopt.solvers.deployment.plan.prior.graph import Inputs
-from ddlopt.solvers.deployment.plan.prior.graph_network import log_probabilities, shapes
 
 Weights = dict[str, npt.NDArray[np.float32]]
 

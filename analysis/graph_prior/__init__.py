@@ -1,1 +1,0 @@
-"""Training of the graph network of TAG's search: ``python -m ddlopt.analysis.graph_prior``."""

@@ -1,1 +1,0 @@
-"""Prior probabilities of actions, for searches over plans."""
