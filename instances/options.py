@@ -60,11 +60,17 @@ def _described(wanted: Any) -> str:
     if get_origin(wanted) in (Union, UnionType):
         return " or ".join(_described(each) for each in get_args(wanted))
     if get_origin(wanted) is tuple:
-        return f"a list, each {_described(get_args(wanted)[0])}"
+        return f"a list{_example(get_args(wanted)[0])}, each {_described(get_args(wanted)[0])}"
     if get_origin(wanted) is Literal:
         return " or ".join(f"'{each}'" for each in get_args(wanted))
     plain = wanted if get_origin(wanted) is None else get_origin(wanted)
     return _WORDS.get(plain) or f"an object of {plain.__name__}"
+
+
+def _example(wanted: Any) -> str:
+    """How a list is written on the command line, where its entries are plain."""
+    plain = wanted if get_origin(wanted) is None else get_origin(wanted)
+    return {int: " such as [1, 2]", float: " such as [0.5, 2]", str: ' such as ["a", "b"]'}.get(plain, "")
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:

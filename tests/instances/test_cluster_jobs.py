@@ -8,9 +8,10 @@ from refusals import one_line
 
 import ddlopt
 from ddlopt.cli import run
+from ddlopt.instances.generators.cluster import generate
 from ddlopt.instances.generators.cluster.joint import of_topoopt, share_of_batch
 from ddlopt.instances.readers import convert
-from ddlopt.models.errors import DdloptError
+from ddlopt.models.errors import DdloptError, OptionError
 
 CLUSTER = """
 name = "mine"
@@ -151,6 +152,36 @@ def test_the_command_takes_files(files, capsys):
     assert run(["generate", "cluster", "--kind", "jobs", "--jobs", "two"]) == 2
     assert run(["generate", "cluster", "--jobs", str(jobs)]) == 2
     assert "cluster" in capsys.readouterr().err
+
+
+def test_drawn_jobs_in_racks():
+    options = {"servers": 6, "jobs": 3, "workloads": ("tiny-step",), "widths": (2, 3)}
+    apart = generate("joint", 3, **options)
+    shared = generate("joint", 3, **options, rack=2, uplink_gigabit_per_s=16.0)
+    assert shared.jobs == apart.jobs
+    assert [(group.hosts, group.uplink_bytes_per_s) for group in shared.fabric.groups] == [(2, 2e9)] * 3
+    problem = shared.problems[0]
+    blocks = (problem.embedding, *problem.blocks, problem.head)
+    parameters = sum(block.count * next(way.parameters for way in block.ways if way.tensor == 1) for block in blocks)
+    gradients = problem.gradient_bytes * parameters
+    sent = [choice.crossing_bytes for choice in shared.workloads[0].choices]
+    assert sent == pytest.approx([gradients, 4 / 3 * gradients])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rack": 3}, "rack and uplink_gigabit_per_s are given together, or neither is"),
+        ({"rack": 3, "uplink_gigabit_per_s": 1.0}, "rack is 3, and 8 servers are no multiple of it"),
+        ({"rack": 0, "uplink_gigabit_per_s": 1.0}, "rack is 0; it must be at least 1"),
+        ({"rack": 2, "uplink_gigabit_per_s": 0.0}, "uplink_gigabit_per_s is 0.0; it must be positive and finite"),
+        ({"widths": "3,4"}, "widths is '3,4'; it must be a list such as [1, 2], each a whole number"),
+    ],
+)
+def test_racks_that_cannot_be(options, words):
+    with pytest.raises(OptionError) as told:
+        generate("joint", 0, **options)
+    assert words in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from ddlopt.instances.generators.codesign.jobs import network_job
 from ddlopt.instances.generators.deployment import generate as deployment
 from ddlopt.instances.options import at_least, one_of, positive
 from ddlopt.instances.workloads.accelerators import Accelerator
+from ddlopt.instances.workloads.racks import in_racks
 from ddlopt.instances.workloads.topoopt import JOBS, setting_of
 from ddlopt.models.cluster.joint.instance import JointInstance
 from ddlopt.models.codesign import CodesignInstance
@@ -21,6 +22,7 @@ SMALL = ("tiny-step", "tiny-codesign")
 """Workloads beside TopoOpt's, whose plans are found in an instant."""
 # Definitions.
 _HOURS_S = 3600.0
+_BYTES_OF_GIGABIT = 1e9 / 8
 
 
 def joint(
@@ -36,6 +38,8 @@ def joint(
     spread: float = 0.25,
     slack: float = 2.0,
     objective: str = "makespan",
+    rack: int | None = None,
+    uplink_gigabit_per_s: float | None = None,
 ) -> JointInstance:
     """Jobs that take turns with the workloads, and take about a given number of hours on the fewest servers.
 
@@ -61,7 +65,12 @@ def joint(
         Of a job in the mean.
     spread, slack : float
     objective : {"makespan", "weighted_completion", "weighted_tardiness"}
+    rack : int, optional
+        Servers of a rack, which share its uplink; without it nothing is shared.
+    uplink_gigabit_per_s : float, optional
+        Of a rack, in each direction. A job in several racks sends a ring's share of its gradients over each uplink.
     """
+    _check_racks(servers, rack, uplink_gigabit_per_s)
     at_least("jobs", jobs, 1)
     at_least("servers", servers, 1)
     at_least("spread", spread, 0)
@@ -111,7 +120,22 @@ def joint(
                 "deadline_s": round(arrival_s + slack * length_s),
             }
         )
-    return JointInstance.from_data(data | {"jobs": found, "source": "jobs by a drawn rule"})
+    made = JointInstance.from_data(data | {"jobs": found, "source": "jobs by a drawn rule"})
+    if rack is None or uplink_gigabit_per_s is None:
+        return made
+    shared = in_racks(made, rack, uplink_gigabit_per_s * _BYTES_OF_GIGABIT)
+    return shared.changed(name=f"{made.name}-racks{rack}")
+
+
+def _check_racks(servers: int, rack: int | None, uplink_gigabit_per_s: float | None) -> None:
+    if (rack is None) != (uplink_gigabit_per_s is None):
+        raise OptionError("rack and uplink_gigabit_per_s are given together, or neither is")
+    if rack is None or uplink_gigabit_per_s is None:
+        return
+    at_least("rack", rack, 1)
+    positive("uplink_gigabit_per_s", uplink_gigabit_per_s)
+    if servers % rack:
+        raise OptionError(f"rack is {rack}, and {servers} servers are no multiple of it")
 
 
 _SHARED = 16

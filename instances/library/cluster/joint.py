@@ -7,7 +7,7 @@ import numpy as np
 
 from ddlopt.instances.generators.cluster import generate
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
-from ddlopt.instances.readers.places.cluster_jobs import gradient_bytes
+from ddlopt.instances.workloads.racks import in_racks
 from ddlopt.models.cluster import ClusterProblem
 from ddlopt.models.cluster.joint.instance import JointInstance
 
@@ -52,23 +52,6 @@ def instances() -> Iterator[ClusterProblem]:
     yield in_racks(tiny, 2, 50e9)
     # Racks of eight servers with 400 Gb/s each, four times what their uplinks carry.
     yield in_racks(models_of_a_leaf_spine(), 8, 8 * 400e9 / 8 / 4)
-
-
-def in_racks(instance: JointInstance, hosts: int, uplink_bytes_per_s: float) -> JointInstance:
-    """The same jobs on racks whose uplinks they share; a ring all-reduces all gradients of a job, rack by rack."""
-    menus = []
-    for menu in instance.workloads:
-        choices = []
-        for choice in menu.choices:
-            assert choice.problem is not None
-            sent = 2 * gradient_bytes(instance.problems[choice.problem]) * (choice.servers - 1) / choice.servers
-            choices.append(choice.model_dump() | {"crossing_bytes": sent})
-        menus.append({"name": menu.name, "choices": choices})
-    racks = [
-        {"name": f"rack{place}", "hosts": hosts, "uplink_bytes_per_s": uplink_bytes_per_s}
-        for place in range(instance.servers // hosts)
-    ]
-    return instance.changed(workloads=menus, fabric={"groups": racks})
 
 
 def models_of_a_leaf_spine() -> JointInstance:

@@ -28,11 +28,11 @@ from ddlopt.instances.generators.cluster.joint import of_topoopt, share_of_batch
 from ddlopt.instances.options import checked
 from ddlopt.instances.readers.models.onnx_jobs import read_onnx_codesign
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
+from ddlopt.instances.workloads.racks import crossing_bytes, gradient_bytes
 from ddlopt.instances.workloads.topoopt import JOBS
 from ddlopt.models.cluster.joint.instance import JointInstance
-from ddlopt.models.codesign import CodesignInstance
 from ddlopt.models.contracts import Instance, Part
-from ddlopt.models.deployment.step.instance import StepBlock, StepInstance
+from ddlopt.models.deployment.step.instance import StepInstance
 from ddlopt.models.errors import DdloptError, InstanceError
 from ddlopt.models.reading import UnreadableError, read_text
 
@@ -194,8 +194,7 @@ class _Made:
         sent = job.gradient_bytes
         if sent is None:
             sent = gradient_bytes(self.problems[choice["problem"]]) if "problem" in choice else 0.0
-        width = choice["servers"]
-        return choice | {"crossing_bytes": 2 * sent * (width - 1) / width}
+        return choice | {"crossing_bytes": crossing_bytes(sent, choice["servers"])}
 
     def _widths(self, where: str, job: _Job) -> list[int]:
         if job.step_s is not None:
@@ -268,27 +267,6 @@ class _Made:
     def _add(self, problem: Instance) -> int:
         self.problems.append(problem)
         return len(self.problems) - 1
-
-
-def gradient_bytes(problem: Instance) -> float:
-    """Of all gradients of a network: what a plan of data parallelism alone all-reduces in a step."""
-    if isinstance(problem, StepInstance):
-        return problem.gradient_bytes * sum(
-            block.count * _parameters(block) for block in (problem.embedding, *problem.blocks, problem.head)
-        )
-    assert isinstance(problem, CodesignInstance)
-    found = 0.0
-    for (
-        layer
-    ) in problem.layers:  # those without the strategy have no parameters, or tables that each server has a part of
-        whole = next((way for way in layer.strategies if way.name == "data"), None)
-        found += sum(each.bytes for each in whole.reductions) if whole is not None else 0.0
-    return found
-
-
-def _parameters(block: StepBlock) -> float:
-    way = min(block.ways, key=lambda way: way.key)
-    return way.parameters * way.tensor + way.expert_parameters * way.tensor * way.expert
 
 
 _KNOWN = (
