@@ -1,6 +1,5 @@
 """A bound by all choices of strategies that come into question: each is refuted by whole links, or holds it down."""
 
-import heapq
 import itertools
 import math
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ import numpy as np
 from ddlopt.frontier.codesign.classes import SentAlike, classes_below
 from ddlopt.frontier.codesign.joint.refute_open import bound_by_open_parts, infeasible
 from ddlopt.frontier.codesign.one_block import blocks_of
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.frontier.topology.blocks.block_bound import partitions
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
@@ -61,21 +61,20 @@ def bound_by_classes(
         bound_s = bound_by_open_parts(instance, target_s, seed, half, known_s)
         clock.interrupted |= half.interrupted
         return bound_s
-    left: list[tuple[float, int, TopologyInstance | None]] = []
-    for place, each in enumerate(classes):
+    left: OpenNodes[TopologyInstance | None] = OpenNodes()
+    for each in classes:
         if clock.expired:
             return 0.0
         bound_s, job = _closed_form(instance, each, target_s)
         if bound_s < target_s:
-            left.append((bound_s, place, job))
-    heapq.heapify(left)
+            left.push(bound_s, job)
     while left:
-        bound_s, _, job = left[0]
+        bound_s, job = left.first()
         if job is None or clock.expired:
             return bound_s
         if not _refuted(instance, job, _load(job, target_s) * (1 + SOLVER_TOL), seed, clock):
             return bound_s
-        heapq.heappop(left)
+        left.pop()
     return target_s
 
 

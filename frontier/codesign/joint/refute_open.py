@@ -1,6 +1,5 @@
 """A bound by all choices but those of embedding tables, of which there are too many ways to split each its own way."""
 
-import heapq
 import math
 from collections.abc import Iterator
 
@@ -17,6 +16,7 @@ from ddlopt.frontier.codesign.open_layers import (
     tables_left_open,
     with_images,
 )
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.solvers.backends.highs import Highs
@@ -62,7 +62,7 @@ def bound_by_open_parts(
     if not layers or not instance.host_forwarding or instance.servers > _MOST_SERVERS:
         return 0.0
     blocks = _Blocks(instance)
-    left: list[tuple[float, int, _Part]] = []
+    left: OpenNodes[_Part] = OpenNodes()
     for readers in strategies_of_readers(tables, layers):
         found = closed_parts_below(instance, layers, readers, target_s, _MOST_PARTS)
         if found is None or clock.expired:
@@ -72,26 +72,25 @@ def bound_by_open_parts(
             part = OpenPart(needs_of(tables, *each), options)
             least_s = part.least_s(target_s)
             if least_s < target_s:
-                left.append((max(least_s, known_s), len(left), _Part(part)))
+                left.push(max(least_s, known_s), _Part(part))
             if clock.expired:
                 return 0.0
-    heapq.heapify(left)
     if not left:
         return target_s
-    distance = target_s - left[0][0]
-    for _, _, first in left:
+    distance = target_s - left.least
+    for first in left:
         first.step_s = distance / _STEPS
     while left:
-        bound_s, place, lowest = left[0]
+        bound_s, lowest = left.first()
         level = min(target_s, bound_s + lowest.step_s)
         if lowest.step_s < distance * _LEAST_STEP or clock.expired:
             return bound_s
         if not blocks.refutes(lowest.part, level, seed, clock):
             lowest.step_s /= 2
         elif level < target_s:
-            heapq.heapreplace(left, (level, place, lowest))
+            left.raise_first(level)
         else:
-            heapq.heappop(left)
+            left.pop()
     return target_s
 
 

@@ -1,13 +1,12 @@
 """Plans of independent matchings by branch and bound: probabilities, weights and matchings together."""
 
-import heapq
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.frontier.gossip.matchings.branching import Branching, Built, Node
 from ddlopt.frontier.gossip.matchings.images import Images
 from ddlopt.frontier.gossip.matchings.lifted import program_for
@@ -37,10 +36,8 @@ _HARDLY = 1e-9
 
 
 class Open(NamedTuple):
-    """A node with its relaxed answer, by its bound."""
+    """A node with its relaxed answer."""
 
-    bound: float
-    number: int
     node: Node
     box: RelaxedMoment
     at: Relaxed
@@ -98,7 +95,7 @@ class _Tree:
     ) -> None:
         self.instance, self.best, self.factor, self.bound = instance, best, factor, bound
         self.nodes, self._clock, self._gap = 0, clock, gap
-        self._branching, self._numbers = Branching(instance), count()
+        self._branching, self._open = Branching(instance), OpenNodes[Open]()
         self._program = None if instance.activation == "single" else program_for(instance)
         self._images = Images(instance.network) if self._branching.leveled else None
         self._seen = set[bytes]()
@@ -113,7 +110,6 @@ class _Tree:
         distance = relative_gap(self.factor, self.bound)
         if distance is None or distance <= self._gap or self.factor - self.bound <= _HARDLY:
             return
-        cut, waiting = self.factor, list[Open]()
         roots = self._branching.roots()
         if len(roots) > 1:
             # Of all of them at once, as their number may take longer than there is time.
@@ -121,23 +117,23 @@ class _Tree:
         for root in roots:
             if self._clock.expired:
                 return
-            cut = self._bounded(root, self.bound, waiting, cut)
-        while waiting and waiting[0].bound < self.target and not self._clock.expired:
-            first = heapq.heappop(waiting)
+            self._bounded(root, self.bound)
+        while self._open.least < self.target and not self._clock.expired:
+            bound, first = self._open.pop()
             for child in self._branching.children(first.node, first.box, first.at):
                 if self._is_new(child):
-                    cut = self._bounded(child, first.bound, waiting, cut)
-            least = min(cut, self.factor, waiting[0].bound if waiting else self.factor)
+                    self._bounded(child, bound)
+            least = min(self._open.bound, self.factor)
             if least > self.bound * (1.0 + IMPROVEMENT_TOL) + _HARDLY:
                 self.bound = least
-        if not waiting:
-            self.bound = max(self.bound, min(cut, self.factor))
+        if not self._open:
+            self.bound = max(self.bound, min(self._open.bound, self.factor))
 
-    def _bounded(self, node: Node, known: float, waiting: list[Open], cut: float) -> float:
-        """Put a node among those that wait; the least bound of those that need not."""
+    def _bounded(self, node: Node, known: float) -> None:
+        """Open a node, or put it off where its bound is near enough to the best plan, or nothing is left to decide."""
         built = self._branching.built(node)
         if built is None:
-            return cut
+            return
         self.nodes += 1
         found = self._relaxed(built)
         if self.instance.activation == "single":
@@ -147,9 +143,9 @@ class _Tree:
             self._visit(node, built.box, found)
         bound = max(known, found.bound)
         if bound >= self.target or (self.instance.activation == "single" and node.decided.all()):
-            return min(cut, bound)
-        heapq.heappush(waiting, Open(bound, next(self._numbers), node, built.box, found))
-        return cut
+            self._open.put_off(bound)
+        else:
+            self._open.push(bound, Open(node, built.box, found))
 
     def _is_new(self, node: Node) -> bool:
         """Whether it is no image of a node that was here: what bounds that one bounds its image."""

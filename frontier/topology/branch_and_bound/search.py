@@ -1,7 +1,5 @@
 """The list of open nodes of the branch and bound, what is known so far, and the record of the proof."""
 
-import heapq
-import itertools
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import replace
 from math import ceil
@@ -10,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ddlopt.certificates.topology.format import UNCOLOURABLE, DesignCertificate
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.frontier.topology.branch_and_bound.bounds import Ints, make_room
 from ddlopt.frontier.topology.branch_and_bound.crew import Crew
 from ddlopt.frontier.topology.branch_and_bound.integer_instance import UNITS, integer_instance, unit_of
@@ -67,8 +66,7 @@ class Search:
         self.best: TopologyDesign | None = None
         self.best_bytes = self.first_bytes = np.inf
         self.known_bytes = 0.0
-        self.order = itertools.count()
-        self.open: list[tuple[float, int, Node]] = []
+        self.open: OpenNodes[Node] = OpenNodes()
         self.under_way: dict[Future[Any], Node] = {}
         self.stuck: list[Node] = []
         self.figures: dict[str, float] = {"nodes": 0, "evaluations": 0, "routed": 0, "images": 0}
@@ -110,8 +108,7 @@ class Search:
     def tree_bytes(self) -> float:
         """What the tree proves by itself."""
         waiting = [node.proven_bytes for node in (*self.under_way.values(), *self.stuck)]
-        waiting += [entry[0] for entry in self.open[:1]]
-        return min([self.target_bytes, *waiting])
+        return min([self.target_bytes, self.open.least, *waiting])
 
     @property
     def proven_bytes(self) -> float:
@@ -144,7 +141,7 @@ class Search:
         at_once = threads if crew is None else crew.size
         while (self.open or self.under_way) and not (self.clock.expired and not self.under_way):
             while self.open and len(self.under_way) < at_once and not self.clock.expired:
-                _, _, node = heapq.heappop(self.open)
+                _, node = self.open.pop()
                 if crew is not None:
                     self.under_way[crew.submit(search_below, self._subtree(node))] = node
                 elif executor is not None:
@@ -169,10 +166,10 @@ class Search:
         """Search below a node, for so many dives or their budget so many times; what is left."""
         self._push(node)
         while self.open and dives and self.figures["evaluations"] < budgets * self.budget:
-            _, _, node = heapq.heappop(self.open)
+            _, node = self.open.pop()
             self._take(self._dive(node, self.z))
             dives -= 1
-        return [node for _, _, node in self.open]
+        return list(self.open)
 
     def _join(self, node: Node, searched: Searched | None) -> None:
         """Take what a worker found below a node; if the worker was lost, the node is open again."""
@@ -197,7 +194,7 @@ class Search:
             self.clock.report(self.instance.iteration_time_s(self.best_bytes), bound)
 
     def _push(self, node: Node) -> None:
-        heapq.heappush(self.open, (node.proven_bytes, next(self.order), node))
+        self.open.push(node.proven_bytes, node)
 
     def _log(self, weights: int) -> Log:
         if not self.record.wanted:
@@ -314,7 +311,7 @@ class Search:
 
     def certificate(self) -> DesignCertificate:
         """The record, with what is still open refuted for the bound reached instead of the incumbent."""
-        left = [node for _, _, node in self.open] + self.stuck
+        left = [*self.open, *self.stuck]
         claim = self.tree_bytes
         for attempt in range(20):
             z = self._units(claim)

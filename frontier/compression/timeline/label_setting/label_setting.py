@@ -94,7 +94,7 @@ class LabelSetting(Heuristic, uses=("start",)):
         while not search.ended and search.details["parts"] < most:
             search.explore(self.widths)
         if search.plan is None:
-            if not search.open and search.undecided == math.inf:
+            if search.open.bound == math.inf:
                 raise InfeasibleError(f"nothing keeps the time budget of {timeline.time_budget_s:.12g} s")
             raise NoSolutionError(f"label-setting on '{instance.name}' found no plan that keeps the time budget")
         return answer_of(instance, search.plan), search.details

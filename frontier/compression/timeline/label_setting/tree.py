@@ -1,14 +1,14 @@
 """The search of label setting: passes over the timeline, and parts of the problem where passes alone do not suffice."""
 
-import heapq
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ddlopt.frontier.compression.timeline.label_setting.kernels import Marks
 from ddlopt.frontier.compression.timeline.label_setting.prices import Pricing
 from ddlopt.frontier.compression.timeline.label_setting.search import Pass, Prices, bounded, run, ways_of
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.models.compression.timeline.candidate_messages import Messages, candidate_messages
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import Alike, alike_gradients
@@ -33,15 +33,15 @@ _PASSED_OVER = 4
 """Of this number of such parts only one gets a pass; of the others there is the relaxation's bound."""
 
 
-@dataclass(order=True)
+@dataclass
 class Part:
     """Some of the plans: those with the options ``allowed`` (n, m); ``messages`` (k,): which they may have."""
 
     bound: float
     number: int
-    pricing: Pricing = field(compare=False)
-    messages: Marks = field(compare=False)
-    prices: list[Prices] = field(compare=False)
+    pricing: Pricing
+    messages: Marks
+    prices: list[Prices]
 
 
 class Search:
@@ -66,10 +66,13 @@ class Search:
         self.plan: CompressionPlan | None = None
         self.value = math.inf
         self.bound = -math.inf
-        self.undecided = math.inf
-        self.open: list[Part] = [Part(-math.inf, 0, pricing, np.ones(len(self.messages.first), dtype=np.bool_), [])]
+        self.open: OpenNodes[Part] = OpenNodes()
+        self._push(Part(-math.inf, 0, pricing, np.ones(len(self.messages.first), dtype=np.bool_), []))
         self.parts = 0
         self.details = {"labels": 0, "labels_of_a_gradient": 0, "passes": 0, "prices": 0, "parts": 0}
+
+    def _push(self, part: Part) -> None:
+        self.open.push(part.bound, part)
 
     def begin_at(self, plan: CompressionPlan, objective: float) -> None:
         """Take a plan that keeps the budgets for the best one."""
@@ -101,7 +104,7 @@ class Search:
 
     def explore(self, widths: tuple[int, ...]) -> None:
         """Make passes over the part of least bound until it is done with, or divide it."""
-        part = heapq.heappop(self.open)
+        _, part = self.open.pop()
         self.details["parts"] += 1
         last = None
         try:
@@ -121,7 +124,7 @@ class Search:
             part.bound = math.inf
         if part.bound < self.limit:
             if self.clock.expired:
-                heapq.heappush(self.open, part)
+                self._push(part)
             else:
                 self._divide(part)
         self._note(None)
@@ -153,8 +156,7 @@ class Search:
 
     def _note(self, part: Part | None) -> None:
         """Bring the bound up to date, where ``part`` is open beside the others."""
-        least = min((each.bound for each in [*self.open[:1], *([part] if part else [])]), default=math.inf)
-        least = min(least, self.value, self.undecided) + self.base
+        least = min(self.open.bound, self.value, part.bound if part else math.inf) + self.base
         bound = least - SLACK * abs(least)
         if math.isfinite(bound) and bound > self.bound:
             self.bound = bound
@@ -189,7 +191,7 @@ class Search:
         """Part the options of the gradient whose mixture matters most in the linear relaxation."""
         split = part.pricing.split
         if split is None:  # the labels of its buckets were too many
-            self.undecided = min(self.undecided, part.bound)
+            self.open.put_off(part.bound)
             return
         for options in (split.low, ~split.low):
             before = np.isfinite(part.pricing.choices.error)
@@ -208,7 +210,7 @@ class Search:
             except InfeasibleError:
                 continue
             if bound < self.limit:
-                heapq.heappush(self.open, Part(bound, self.parts, pricing, messages, list(part.prices)))
+                self._push(Part(bound, self.parts, pricing, messages, list(part.prices)))
 
     def _keep_order(self, allowed: Marks, gradient: int) -> None:
         """Leave out what is out of order with all that is ``allowed`` (n, m) at a gradient."""

@@ -1,12 +1,12 @@
 """Our search for compressors on a timeline: branch and bound with the prices of both lanes and of the error."""
 
-import heapq
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ddlopt.frontier.compression.timeline.dual.relaxation import allowed
 from ddlopt.frontier.compression.timeline.priced_choices.node import Found, Node, Question
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.models.compression import evaluate
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, plan_of, why_no_wire
@@ -119,14 +119,13 @@ class _Search:
         self.options, self.question = options, question
         self.found = Found(plan, question.objective(plan))
         self.nodes, self._kept = 0, 0
-        self._open: list[tuple[float, int, Node]] = [(question.root.dual.value, 0, question.root)]
-        self._leaves = math.inf
+        self._open: OpenNodes[Node] = OpenNodes()
+        self._open.push(question.root.dual.value, question.root)
 
     @property
     def bound(self) -> float:
         """On the objective of every plan: that of the root, and that of what is left and of what was searched."""
-        parts = min(self.found.objective, self._leaves, self._open[0][0] if self._open else math.inf)
-        return max(self.question.root.dual.value, parts)
+        return max(self.question.root.dual.value, min(self.found.objective, self._open.bound))
 
     def run(self, clock: Clock, gap: float, told: Clock | None = None, target: float = -math.inf) -> None:
         """Search until the gap or the target is reached, or time or work is up."""
@@ -141,7 +140,7 @@ class _Search:
 
     def _step(self) -> None:
         """Search in the open node of the least bound, and part it."""
-        _, _, node = heapq.heappop(self._open)
+        _, node = self._open.pop()
         width = self.options.width * min(_WIDEST, 2 ** (self.nodes // _WIDER_AFTER))
         self.found, least = node.improved(self.found, width)
         self.nodes, self._kept = self.nodes + 1, self._kept + width * self.question.size
@@ -149,11 +148,11 @@ class _Search:
             return
         halves = node.halves()
         if not halves:
-            self._leaves = min(self._leaves, least)
-        for place, half in enumerate(halves):
+            self._open.put_off(least)
+        for half in halves:
             try:
                 bound = max(least, half.dual.value)
             except InfeasibleError:
                 continue
             if bound < self.found.objective:
-                heapq.heappush(self._open, (bound, 2 * self.nodes + place, half))
+                self._open.push(bound, half)

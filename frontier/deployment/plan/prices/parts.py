@@ -1,10 +1,9 @@
 """Parts of all plans, by where groups lie, each with prices of its own."""
 
-import heapq
 import itertools
 import math
 from dataclasses import dataclass
-from itertools import count, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices, Bools
 from ddlopt.frontier.deployment.plan.seats import Floats, Ints
+from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.search import forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
@@ -83,15 +83,14 @@ class Parts:
         self._simulator = Simulator(instance, self._choices.actions)
         self.found: tuple[Ints, Ints, Ints] | None = None
         self.found_s = math.inf
-        self._numbers = count()
-        self._open: list[tuple[float, int, _Part]] = []
-        self._push(prices.bound_s, _Part(prices.left, prices, ended=True))
+        self._open: OpenNodes[_Part] = OpenNodes()
+        self._open.push(prices.bound_s, _Part(prices.left, prices, ended=True))
 
     def step(self) -> bool:
         """Turns for the part with the least bound, or part it; False if there is no more to be had."""
-        bound_s, _, part = heapq.heappop(self._open)
+        bound_s, part = self._open.pop()
         if part.simulated:
-            self._push(bound_s, part)
+            self._open.push(bound_s, part)
             return False
         if part.ended:
             self._divide(part)
@@ -102,12 +101,9 @@ class Parts:
         for _ in range(_TURNS):
             part.ended = part.ended or not part.prices.turn() or part.prices.turns >= _MOST_TURNS
         self.plans += part.prices.plans[known:]
-        self._push(part.prices.bound_s, part)
-        self.bound_s = self._open[0][0]
+        self._open.push(part.prices.bound_s, part)
+        self.bound_s = self._open.least
         return True
-
-    def _push(self, bound_s: float, part: _Part) -> None:
-        heapq.heappush(self._open, (bound_s, next(self._numbers), part))
 
     def _divide(self, part: _Part) -> None:
         plans, weights = part.prices.mixture()
@@ -119,9 +115,9 @@ class Parts:
             for name in np.unique(level[group, part.left[group]]).tolist():
                 left = part.left.copy()
                 left[group] &= level[group] == name
-                self._push(part.prices.bound_of(left)[0], _Part(left, part.prices))
+                self._open.push(part.prices.bound_of(left)[0], _Part(left, part.prices))
         self.parted += 1
-        self.bound_s = self._open[0][0]
+        self.bound_s = self._open.least
 
     def _take_out(self, plan: Ints, part: _Part) -> None:
         """Part by a plan: it alone, and for each group the plans that are first unlike it there."""
@@ -131,10 +127,10 @@ class Parts:
             if (left[group] & ~own).any():
                 others = left.copy()
                 others[group] &= ~own
-                self._push(part.prices.bound_of(others)[0], _Part(others, part.prices))
+                self._open.push(part.prices.bound_of(others)[0], _Part(others, part.prices))
             left[group] &= own
         alone = _Part(left, part.prices, ended=True, simulated=True)
-        self._push(max(part.prices.bound_s, self._simulated_s(plan)), alone)
+        self._open.push(max(part.prices.bound_s, self._simulated_s(plan)), alone)
 
     def _simulated_s(self, plan: Ints) -> float:
         """The least step of all plans that fit which one stands for, infinite where none does; 0 for too many."""
