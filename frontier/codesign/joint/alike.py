@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 
 from ddlopt.frontier.codesign.joint.candidate import served_by
 from ddlopt.frontier.codesign.joint.master import Choices
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.frontier.topology.symmetric_rings.quotient import Quotient
 from ddlopt.frontier.topology.symmetric_rings.search import FINAL, GeneratorSearch, Ports, best_of
 from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints, products_of_cycles, seen_under, subgroup_of
@@ -25,10 +26,10 @@ from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.tables import tables_of
+from ddlopt.models.errors import SolverError
 from ddlopt.models.topology import TopologyDesign
-from ddlopt.solvers.backends.highs import Highs, pass_model
+from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.matrix import LinearModel, linear_model, load_values
-from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Clock
@@ -81,10 +82,7 @@ class AlikePlans:
         self.instance, self.linear, self.group = instance, linear, group
         self.block = model.component(instance.family)
         self.subgroups = [subgroup_of(group, groups) for groups in _groups_of_sets(instance)]
-        self.highs = SilentHighs()
-        for option, value in {"threads": 1, "mip_rel_gap": _GAIN}.items():
-            self.highs.setOptionValue(option, value)
-        pass_model(self.highs, linear)
+        self.master = RestrictedMaster("strategies, rings and paths", {"threads": 1, "mip_rel_gap": _GAIN}, linear)
         self._set_integer(False)
         column_of = {id(each): place for place, each in enumerate(linear.columns)}
         self.congestion = column_of[id(self.block.congestion)]
@@ -93,62 +91,53 @@ class AlikePlans:
         self.offsets: list[Floats] = []
         for place, weight in enumerate(demand_of(tables).weights.tolist()):
             share = column_of[id(self.block.share[place])]
-            self._add_row([share], [-1.0], 0.0)
+            self.master.add_row(0.0, 0.0, [share], [-1.0])
             if place >= sets:
                 unit = tables.patterns[place - sets].unit.toarray()
                 self.offsets.append(unit[everybody[:, None], group.translations.T].mean(axis=0) / weight)
             elif self.subgroups[place] is None:
-                self.highs.changeColBounds(share, 0.0, 0.0)
-        self.rows, self.carried = self.highs.getNumRow(), len(linear.rows)
+                self.master.set_bounds(share, 0.0, 0.0)
+        self.rows, self.carried = self.master.rows, len(linear.rows)
 
     def _set_integer(self, integer: bool) -> None:
         kind = highspy.HighsVarType.kInteger if integer else highspy.HighsVarType.kContinuous
         for column in np.flatnonzero(self.linear.integer).tolist():
-            self.highs.changeColIntegrality(column, kind)
-
-    def _add_row(self, columns: Sequence[int], values: Sequence[float], lower: float) -> None:
-        self.highs.addRow(lower, 0.0, len(columns), np.array(columns, dtype=np.int32), np.array(values))
+            self.master.highs.changeColIntegrality(column, kind)
 
     def begin(self, counts: Ints, columns: Iterable[Column]) -> None:
         """Take out what other generators had; links of each at a server, and columns to begin with."""
-        width = len(self.linear.columns)
-        for number, first, delete in (
-            (self.highs.getNumCol(), width, self.highs.deleteCols),
-            (self.highs.getNumRow(), self.rows, self.highs.deleteRows),
-        ):
-            if number > first:
-                delete(number - first, np.arange(first, number, dtype=np.int32))
+        self.master.keep(self.rows, len(self.linear.columns))
         for count in counts.tolist():
-            self._add_row([self.congestion], [-float(count)], -highspy.kHighsInf)
+            self.master.add_row(-INF, 0.0, [self.congestion], [-float(count)])
         for column in columns:
             self.add(column)
 
     def add(self, column: Column) -> None:
         """One more ring or tree of paths."""
         used = np.flatnonzero(column.links)
-        rows = np.array([self.carried + column.figure, *(self.rows + used)], dtype=np.int32)
-        self.highs.addCol(0.0, 0.0, highspy.kHighsInf, len(rows), rows, np.array([1.0, *column.links[used]]))
+        self.master.add(0.0, [self.carried + column.figure, *(self.rows + used)], [1.0, *column.links[used]])
 
     def solve(self) -> tuple[float, Floats]:
         """Seconds, and lengths of the generators; infinite where HiGHS gives up."""
-        self.highs.run()
-        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        try:
+            optimum = self.master.solve()
+        except SolverError:
             return np.inf, np.zeros(0)
-        value = float(self.highs.getInfo().objective_function_value)
-        lengths = -np.asarray(self.highs.getSolution().row_dual)[self.rows :]
-        return _STRATEGIES.objective_value(self.instance, value), np.maximum(lengths, 0.0)
+        lengths = np.maximum(-optimum.duals[self.rows :], 0.0)
+        return _STRATEGIES.objective_value(self.instance, optimum.value), lengths
 
     def whole(self, seconds: float) -> Choices | None:
         """The best whole strategies with the rings and paths that the program has; None if the time was too short."""
+        highs = self.master.highs
         self._set_integer(True)
-        self.highs.setOptionValue("time_limit", self.highs.getRunTime() + seconds)
-        self.highs.run()
+        highs.setOptionValue("time_limit", highs.getRunTime() + seconds)
+        highs.run()
         found = None
-        if np.isfinite(self.highs.getInfo().objective_function_value):
-            values = np.asarray(self.highs.getSolution().col_value)[: len(self.linear.columns)]
+        if np.isfinite(highs.getInfo().objective_function_value):
+            values = np.asarray(highs.getSolution().col_value)[: len(self.linear.columns)]
             load_values(self.linear, np.where(self.linear.integer, np.round(values), values))
             found = _STRATEGIES.read(self.block, self.instance)
-        self.highs.setOptionValue("time_limit", highspy.kHighsInf)
+        highs.setOptionValue("time_limit", highspy.kHighsInf)
         self._set_integer(False)
         return found
 

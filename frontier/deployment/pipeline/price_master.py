@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import highspy
-import numpy as np
-
 from ddlopt.frontier.deployment.pipeline.prices import Stage
-from ddlopt.solvers.backends.silent_highs import SilentHighs
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
+from ddlopt.models.errors import SolverError
 
 
 class Master:
@@ -26,14 +24,11 @@ class Master:
 
     def __init__(self, size: int, fits: Callable[[Stage, Stage, Any], bool]) -> None:
         self.size, self._fits = size, fits
-        self._highs = SilentHighs()
-        self._highs.setOptionValue("threads", 1)
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
+        self._program = RestrictedMaster("stages and sequences", {"threads": 1})
         for _ in range(size):
-            self._highs.addCol(0.0, 0.0, float(size), 0, *nothing)
-        self._highs.addCol(1.0, 0.0, highspy.kHighsInf, 0, *nothing)
-        every = np.arange(size, dtype=np.int32)
-        self._highs.addRow(float(size), float(size), size, every, np.ones(size))
+            self._program.add(0.0, upper=float(size))
+        self._program.add(1.0)
+        self._program.add_row(float(size), float(size), range(size), [1.0] * size)
         self._kinds: dict[Stage, int] = {}
         self._seen: set[tuple[Any, ...]] = set()
         self._sets: list[tuple[Stage, Any]] = []
@@ -42,8 +37,7 @@ class Master:
         """Take a sequence, and for its kinds a set of layers each, as indices."""
         for kind in sets:
             if kind not in self._kinds:
-                self._kinds[kind] = self.size + 1 + len(self._kinds)
-                self._highs.addCol(0.0, 0.0, highspy.kHighsInf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+                self._kinds[kind] = self._program.add(0.0)
                 for other, layers in self._sets:
                     self._holds(kind, other, layers)
         for kind, layers in sets.items():
@@ -56,7 +50,7 @@ class Master:
             kinds = sorted(set(stages))
             columns = [self.size, *(self._kinds[kind] for kind in kinds)]
             values = [1.0, *(-float(stages.count(kind)) for kind in kinds)]
-            self._row(columns, values)
+            self._program.add_row(0.0, INF, columns, values)
 
     def _holds(self, kind: Stage, other: Stage, layers: Any) -> None:
         if not self._fits(kind, other, layers):
@@ -64,19 +58,15 @@ class Master:
         key = kind, layers.tobytes()
         if key not in self._seen:
             self._seen.add(key)
-            self._row([self._kinds[kind], *layers.tolist()], [1.0, *([-1.0] * len(layers))])
-
-    def _row(self, columns: list[int], values: list[float]) -> None:
-        own = np.array(columns, dtype=np.int32)
-        self._highs.addRow(0.0, highspy.kHighsInf, len(columns), own, np.array(values))
+            self._program.add_row(0.0, INF, [self._kinds[kind], *layers.tolist()], [1.0, *([-1.0] * len(layers))])
 
     def prices(self, near: Any, radius: float) -> tuple[Any, float] | None:
         """The prices, none further from others than a radius, and what the dearest sequence known is worth."""
         for layer in range(self.size):
             low, high = max(0.0, near[layer] - radius), near[layer] + radius
-            self._highs.changeColBounds(layer, low, high)
-        self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            self._program.set_bounds(layer, low, high)
+        try:
+            found = self._program.solve().values
+        except SolverError:
             return None
-        found = np.array(self._highs.getSolution().col_value)
         return found[: self.size], float(found[self.size])

@@ -8,22 +8,21 @@ travelling salesman's, by local search) and shortest paths are generated as colu
 
 from typing import NamedTuple
 
-import highspy
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits
 from ddlopt.frontier.topology.symmetric_rings.sight import Floats, Ints
+from ddlopt.models.errors import SolverError
 from ddlopt.models.topology import Path
-from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.topology.balance.ring_kernels import shorten_ring
 
 _IDLE = 1e-9
 """Length of a kind whose links are not full, in parts of the longest: nothing wanders over them for nothing."""
 _GAIN = 1e-9
 """Relative gain of the program below which a column is not worth a round."""
-_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 
 
 class Column(NamedTuple):
@@ -74,7 +73,7 @@ class OrbitProgram:
         self._kind[self._tails, self._heads] = self._kinds
         self._known: list[set[bytes]] = [set() for _ in range(len(orbits.wanted) + len(orbits.pairs))]
         self._unit = float(self.sight.instance.node_bytes.max()) / self.sight.instance.degree or 1.0
-        self._highs = self._empty_program()
+        self._master = self._empty_program()
 
     def solve(self, rounds: int, kicks: int, enough: float, hopeless: float) -> float:
         """Bytes on the busiest link after at most so many rounds of columns; infinite where something has no path.
@@ -159,40 +158,28 @@ class OrbitProgram:
 
     def _add(self, columns: list[Column]) -> None:
         self.columns += columns
-        rows, values = [], []
         for column in columns:
             used = np.flatnonzero(column.loads)
-            rows.append(np.append(used + len(self._known), column.row))
-            values.append(np.append(column.loads[used] / self._unit, 1.0))
-        if columns:
-            zeros, most = np.zeros(len(columns)), np.full(len(columns), highspy.kHighsInf)
-            starts = np.cumsum([0, *(len(each) for each in rows[:-1])]).astype(np.int32)
-            index, entries = np.concatenate(rows).astype(np.int32), np.concatenate(values)
-            self._highs.addCols(len(columns), zeros, zeros, most, len(index), starts, index, entries)
+            rows = np.append(used + len(self._known), column.row)
+            self._master.add(0.0, rows, np.append(column.loads[used] / self._unit, 1.0))
 
-    def _empty_program(self) -> SilentHighs:
+    def _empty_program(self) -> RestrictedMaster:
         """Everything is sent once, and the load of every kind is at most that of the busiest, the first column."""
-        highs = SilentHighs()
-        for name, value in _OPTIONS.items():
-            highs.setOptionValue(name, value)
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
+        master = RestrictedMaster("rings and paths")
         sent, kinds = len(self._known), len(self.counts)
-        for _ in range(sent):
-            highs.addRow(1.0, 1.0, 0, *nothing)
-        for _ in range(kinds):
-            highs.addRow(-highspy.kHighsInf, 0.0, 0, *nothing)
-        rows = np.arange(sent, sent + kinds, dtype=np.int32)
-        highs.addCol(1.0, 0.0, highspy.kHighsInf, kinds, rows, -self.counts.astype(np.float64))
-        return highs
+        master.add_rows(sent, 1.0, 1.0)
+        master.add_rows(kinds, -INF, 0.0)
+        master.add(1.0, range(sent, sent + kinds), -self.counts.astype(np.float64))
+        return master
 
     def _program(self) -> float:
-        self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        try:
+            optimum = self._master.solve()
+        except SolverError:
             del self.columns[len(self.shares) :]
             return np.inf
-        solution = self._highs.getSolution()
-        self.shares = np.maximum(0.0, np.asarray(solution.col_value)[1:])
-        self.length = np.maximum(0.0, -np.asarray(solution.row_dual)[len(self._known) :])
+        self.shares = np.maximum(0.0, optimum.values[1:])
+        self.length = np.maximum(0.0, -optimum.duals[len(self._known) :])
         loads = np.column_stack([column.loads for column in self.columns])
         return float((loads @ self.shares / self.counts).max())
 

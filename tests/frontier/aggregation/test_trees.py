@@ -123,10 +123,10 @@ def test_what_slots_and_aggregators_cost_is_taken_off_the_bound() -> None:
     run._most, run._residuals = [3], [None]
     arcs, none = np.ones(len(instance.arcs)), np.zeros(len(instance.nodes))
     part = time_unit_s(instance) / 2
-    bounds = [part * run._price(Prices(arcs, none, none, price / part))[1] for price in (0.0, 1.0, 2.0, 5.0)]
+    bounds = [part * run._price(Prices(arcs, none, none, price / part)).bound for price in (0.0, 1.0, 2.0, 5.0)]
     assert bounds == pytest.approx([5.0, 6.0, 6.0, 3.0])
     dear = Prices(arcs, none, np.full_like(none, 0.5 / part), 0.0)
-    assert part * run._price(dear)[1] == pytest.approx(5.0 + 1.0 - 1.5)
+    assert part * run._price(dear).bound == pytest.approx(5.0 + 1.0 - 1.5)
 
 
 @pytest.mark.parametrize("goal", ["utilization", "congestion"])

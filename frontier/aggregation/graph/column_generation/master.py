@@ -4,20 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import highspy
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.frontier.aggregation.graph.pricing import Tree
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.models.aggregation.graph.instance import GraphInstance
 from ddlopt.models.aggregation.graph.network import time_unit_s
-from ddlopt.models.errors import SolverError
-from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 _PENALTY = 20.0
 """Of a job without a tree, or of a slot too many, in units of the time that one tree takes at most or so."""
 
@@ -30,10 +27,15 @@ class Prices(NamedTuple):
     slots: Floats
     aggregator: float
 
-    def mixed(self, other: "Prices", part: float) -> "Prices":
-        """``part`` of these and the rest of the others."""
-        pairs = [part * np.asarray(one) + (1 - part) * np.asarray(two) for one, two in zip(self, other, strict=True)]
-        return Prices(pairs[0], pairs[1], pairs[2], float(pairs[3]))
+    @classmethod
+    def of(cls, flat: Floats, arcs: int) -> "Prices":
+        """Of one array, as :attr:`flat` makes it."""
+        return cls(*np.split(flat[:-1], [arcs, (arcs + len(flat) - 1) // 2]), float(flat[-1]))
+
+    @property
+    def flat(self) -> Floats:
+        """All in one array."""
+        return np.concatenate((self.arcs, self.switches, self.slots, [self.aggregator]))
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Rows:
     def budget(self) -> float:
         """Most aggregators."""
         most = self.instance.aggregators
-        return highspy.kHighsInf if most is None else float(most)
+        return INF if most is None else float(most)
 
 
 class Master:
@@ -86,33 +88,22 @@ class Master:
         self.trees: list[tuple[int, Tree]] = []
         self._seen: set[tuple[int, tuple[tuple[int, ...], ...]]] = set()
         self._congestion = instance.goal == "congestion"
-        self._highs = SilentHighs()
-        for name, value in _OPTIONS.items():
-            self._highs.setOptionValue(name, value)
+        self._program = RestrictedMaster("trees")
         jobs, arcs, nodes = self.rows.counts
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
-        infinite = highspy.kHighsInf
-        for _ in range(jobs):
-            self._highs.addRow(1.0, 1.0, 0, *nothing)
-        for _ in range(arcs + nodes):
-            self._highs.addRow(-infinite, 0.0 if self._congestion else infinite, 0, *nothing)
+        self._program.add_rows(jobs, 1.0, 1.0)
+        self._program.add_rows(arcs + nodes, -INF, 0.0 if self._congestion else INF)
         for node in instance.nodes:
-            self._highs.addRow(-infinite, float(node.slots), 0, *nothing)
-        self._highs.addRow(-infinite, self.rows.budget, 0, *nothing)
-        timed = np.arange(jobs, jobs + arcs + nodes, dtype=np.int32)
-        values = np.full(len(timed), -1.0 if self._congestion else 0.0)
-        self._highs.addCol(float(self._congestion), 0.0, infinite, len(timed), timed, values)
-        self._fixed = 1
-        for row in range(jobs):
-            self._add_slack(row, 1.0)
-        for row in (*range(jobs + arcs + nodes, jobs + arcs + 2 * nodes), jobs + arcs + 2 * nodes):
-            self._add_slack(row, -1.0)
-
-    def _add_slack(self, row: int, sign: float) -> None:
-        most = max(len(job.workers) for job in self._instance.jobs)
+            self._program.add_row(-INF, float(node.slots))
+        budget = self._program.add_row(-INF, self.rows.budget)
+        timed = range(jobs, jobs + arcs + nodes)
+        self._program.add(float(self._congestion), timed, [-1.0 if self._congestion else 0.0] * len(timed))
+        most = max(len(job.workers) for job in instance.jobs)
         price = _PENALTY * most * (1 if self._congestion else 6)
-        self._highs.addCol(price, 0.0, highspy.kHighsInf, 1, np.array([row], dtype=np.int32), np.array([sign]))
-        self._fixed += 1
+        for row in range(jobs):
+            self._program.add(price, [row], [1.0])
+        for row in range(jobs + arcs + nodes, budget + 1):
+            self._program.add(price, [row], [-1.0])
+        self._fixed = self._program.columns
 
     def add(self, j: int, tree: Tree) -> bool:
         """Add a tree of a job; whether it is new."""
@@ -121,40 +112,27 @@ class Master:
             return False
         self._seen.add(key)
         rows, values, utilization = self.rows.column(j, tree)
-        cost = 0.0 if self._congestion else utilization
-        self._highs.addCol(cost, 0.0, highspy.kHighsInf, len(rows), rows, values)
+        self._program.add(0.0 if self._congestion else utilization, rows, values)
         self.trees.append((j, tree))
         return True
 
     def allow(self, within: Callable[[int, Tree], bool]) -> None:
         """Use only trees of which a function says that they may be."""
         for place, (j, tree) in enumerate(self.trees):
-            most = highspy.kHighsInf if within(j, tree) else 0.0
-            self._highs.changeColBounds(self._fixed + place, 0.0, most)
+            self._program.set_bounds(self._fixed + place, 0.0, INF if within(j, tree) else 0.0)
 
-    def solve(self) -> tuple[float, Prices, Floats]:
-        """Optimum, prices, and the part of each tree that is in it.
+    def solve(self) -> tuple[float, Prices]:
+        """Optimum and prices.
 
         Raises
         ------
         SolverError
             If HiGHS finds none.
         """
-        self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            name = self._highs.modelStatusToString(self._highs.getModelStatus())
-            raise SolverError(f"the linear program over trees ended with '{name}'")
-        solution = self._highs.getSolution()
-        duals = -np.minimum(0.0, np.asarray(solution.row_dual))
-        jobs, arcs, nodes = self.rows.counts
-        slots = jobs + arcs + nodes
-        prices = Prices(
-            duals[jobs : jobs + arcs], duals[jobs + arcs : slots], duals[slots : slots + nodes], float(duals[-1])
-        )
-        value = float(self._highs.getInfo().objective_function_value)
-        return value, prices, np.asarray(solution.col_value)[self._fixed :]
+        optimum = self._program.solve()
+        jobs, arcs, _ = self.rows.counts
+        return optimum.value, Prices.of(-np.minimum(0.0, optimum.duals[jobs:]), arcs)
 
     def close(self) -> None:
-        """Let go of what HiGHS keeps for this thread, so that others may set its number of threads."""
-        self._highs.clear()
-        highspy.Highs.resetGlobalScheduler(False)
+        """See :meth:`~ddlopt.frontier.engines.columns.RestrictedMaster.close`."""
+        self._program.close()

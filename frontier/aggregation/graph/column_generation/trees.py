@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 from ddlopt.frontier.aggregation.graph.column_generation.master import Floats, Ints, Master, Prices
 from ddlopt.frontier.aggregation.graph.negotiation import GraphNegotiation
 from ddlopt.frontier.aggregation.graph.pricing import MOST_PAIRS, Pricing, Tree, tree_of
+from ddlopt.frontier.engines.columns import Priced, Smoothing
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.evaluate import evaluate_graph
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
@@ -27,8 +28,8 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _EVEN = 1e-4
 """Part of the prices that all arcs share alike, so that routes are short."""
-_STEP = 0.6
-"""Part of the prices of the last linear program in those asked for, beside the prices of the best bound."""
+_SMOOTHING = 0.4
+"""Part of the prices of the best bound in those asked for, beside the prices of the last linear program."""
 _FINISH = 0.25
 """Part of the time that is left for the integer program over trees found."""
 # Of pricing at one target: the tail of column generation gains little in a round.
@@ -201,7 +202,7 @@ class _Run:
 
     def _price_nearby(self, rng: np.random.Generator) -> None:
         """Trees that are cheapest at prices near to those of the linear program."""
-        _, prices, _ = self.master.solve()
+        _, prices = self.master.solve()
         for _ in range(_PERTURBATIONS):
             arcs, slots = (1 + noise * rng.random(len(prices.arcs)) for noise in _NOISE)
             near = self._normal(prices)._replace(slots=prices.slots * slots[: len(prices.slots)])
@@ -250,21 +251,19 @@ class _Run:
         self._most = [self._arriving(j, target_s) for j in range(len(self._instance.jobs))]
         self._residuals = [self._residual(j) for j in range(len(self._instance.jobs))]
         self.master.allow(self._within)
-        centre: Prices | None = None
-        highest = -math.inf
-        while not self.done and rounds < _ROUNDS and not self._late and highest * self._unit_s < target_s:
-            value, prices, _ = self.master.solve()
-            prices = self._normal(prices)
-            between = prices if centre is None else prices.mixed(centre, _STEP)
-            fresh, bound = self._price(between)
-            if not fresh and centre is not None:
-                between = prices
-                fresh, bound = self._price(prices)
-            if bound > highest:
-                highest, centre = bound, between
-                self._raise(min(bound, target_s / self._unit_s))
+        smoothing = Smoothing(_SMOOTHING)
+
+        def oracle(flat: Floats) -> Priced:
+            priced = self._price(Prices.of(flat, len(self._instance.arcs)))
+            if priced.bound > smoothing.bound:
+                self._raise(min(priced.bound, target_s / self._unit_s))
+            return priced
+
+        while not self.done and rounds < _ROUNDS and not self._late and smoothing.bound * self._unit_s < target_s:
+            value, prices = self.master.solve()
+            fresh = smoothing.ask(self._normal(prices).flat, oracle)
             rounds += 1
-            if not fresh or value - highest <= OBJECTIVE_TOL * abs(value):
+            if not fresh or value - smoothing.bound <= OBJECTIVE_TOL * abs(value):
                 break
         self.rounds += rounds
 
@@ -307,8 +306,8 @@ class _Run:
         arcs = factor * prices.arcs + (_EVEN if total > 0 else 1.0) / len(prices.arcs)
         return Prices(arcs, factor * prices.switches, prices.slots, prices.aggregator)
 
-    def _price(self, prices: Prices) -> tuple[int, float]:
-        """New trees that joined, and the bound at the prices, in units of the instance."""
+    def _price(self, prices: Prices) -> Priced:
+        """The bound at the prices, in units of the instance, and how many new trees joined."""
         instance = self._instance
         slots = np.array([node.slots for node in instance.nodes])
         budget = 0.0 if instance.aggregators is None else prices.aggregator * instance.aggregators
@@ -326,7 +325,8 @@ class _Run:
                 if residual is not None and self._peak_s(j, tree) >= self._target_s:
                     fresh += self.master.add(j, pricing.spread(tree, cost, residual))
         bound = math.fsum(total) if all(map(math.isfinite, total)) else math.inf
-        return fresh, bound - BOUND_MARGIN * (paid + math.fsum(map(abs, total[1:]))) if math.isfinite(bound) else bound
+        margin = BOUND_MARGIN * (paid + math.fsum(map(abs, total[1:]))) if math.isfinite(bound) else 0.0
+        return Priced(bound - margin, fresh)
 
     def _raise(self, bound: float) -> None:
         """Note a bound in units of the instance."""

@@ -2,14 +2,8 @@
 
 from typing import NamedTuple
 
-import highspy
-import numpy as np
-import numpy.typing as npt
+from ddlopt.frontier.engines.columns import INF, Floats, RestrictedMaster
 
-from ddlopt.models.errors import SolverError
-from ddlopt.solvers.backends.silent_highs import SilentHighs
-
-Floats = npt.NDArray[np.float64]
 Column = tuple[bool, frozenset[int]]
 """Whether it is of a processor, and the blocks."""
 
@@ -37,17 +31,12 @@ class Master:
     """
 
     def __init__(self, groups: int, accelerators: int, processors: int) -> None:
-        self._highs, self._groups, self._penalty = SilentHighs(), groups, _PENALTY
-        for name, value in {"threads": 1, "presolve": "off", "solver": "simplex"}.items():
-            self._highs.setOptionValue(name, value)
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
-        for _ in range(groups):
-            self._highs.addRow(1.0, 1.0, 0, *nothing)
+        self._program, self._groups, self._penalty = RestrictedMaster("sets of blocks"), groups, _PENALTY
+        self._program.add_rows(groups, 1.0, 1.0)
         for devices in (accelerators, processors):
-            self._highs.addRow(-highspy.kHighsInf, float(devices), 0, *nothing)
+            self._program.add_row(-INF, float(devices))
         for group in range(groups):
-            row = np.array([group], dtype=np.int32)
-            self._highs.addCol(_PENALTY, 0.0, highspy.kHighsInf, 1, row, np.ones(1))
+            self._program.add(_PENALTY, [group], [1.0])
         self.columns: list[tuple[bool, tuple[int, ...]]] = []
         self._known: set[tuple[bool, tuple[int, ...]]] = set()
 
@@ -57,15 +46,15 @@ class Master:
             return False
         self._known.add((processor, places))
         self.columns.append((processor, places))
-        rows = np.array([*places, self._groups + processor], dtype=np.int32)
-        self._highs.addCol(load, 0.0, highspy.kHighsInf, len(rows), rows, np.ones(len(rows)))
+        rows = [*places, self._groups + processor]
+        self._program.add(load, rows, [1.0] * len(rows))
         return True
 
     def harden(self) -> None:
         """Let groups that no set has cost more."""
         self._penalty *= _HARDER
         for group in range(self._groups):
-            self._highs.changeColCost(group, self._penalty)
+            self._program.set_cost(group, self._penalty)
 
     def solve(self) -> Optimum:
         """The optimum with the sets added so far.
@@ -75,11 +64,5 @@ class Master:
         SolverError
             If HiGHS finds none.
         """
-        self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            name = self._highs.modelStatusToString(self._highs.getModelStatus())
-            raise SolverError(f"the linear program over sets of blocks ended with '{name}'")
-        solution = self._highs.getSolution()
-        prices, parts = np.asarray(solution.row_dual), np.asarray(solution.col_value)
-        value = float(self._highs.getInfo().objective_function_value)
+        value, prices, parts = self._program.solve()
         return Optimum(value, prices, parts[self._groups :], float(parts[: self._groups].sum()))

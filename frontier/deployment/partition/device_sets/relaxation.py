@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ddlopt.certificates.deployment.partition.device_sets.cases import ONE, Case, DeviceSets, Figures, device_sets
 from ddlopt.frontier.deployment.partition.device_sets.master import Column, Master, Optimum
 from ddlopt.frontier.deployment.partition.device_sets.pricing import Pricing
+from ddlopt.frontier.engines.columns import Priced, Smoothing
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.solvers.heuristic import Clock
@@ -107,23 +108,21 @@ class Relaxation:
         NotApplicableError
             If sets have too many labels.
         """
-        best, labels, smoothed = Relaxed(), _LABELS, _SMOOTHED
-        center: Floats | None = self._start
+        best, labels, complete = Relaxed(), _LABELS, True
+        smoothing = Smoothing(_SMOOTHED, self._start)
         accelerators = self._devices[0]
+
+        def oracle(prices: Floats) -> Priced:
+            nonlocal best, complete
+            found, new, complete = self._price(prices, labels)
+            self.bound = max(self.bound, found.bound)
+            if found.bound > best.bound:
+                best = found
+            return Priced(found.bound, new)
+
         while not clock.expired:
             optimum = self._master.solve()
-            if center is None:
-                center = optimum.prices
-            added, complete = 0, True
-            for weight in (smoothed, 0.0) if smoothed else (0.0,):
-                prices = weight * center + (1 - weight) * optimum.prices
-                found, new, complete = self._price(prices, labels)
-                self.bound = max(self.bound, found.bound)
-                if found.bound > best.bound:
-                    best, center = found, prices
-                added += new
-                if new:
-                    break
+            added = smoothing.ask(optimum.prices, oracle)
             if best.bound > accelerators * (1 + SOLVER_TOL) + SOLVER_TOL * (accelerators == 0):
                 best.closed = True
                 return self._told(best, optimum)
@@ -136,13 +135,13 @@ class Relaxation:
                 labels *= _MORE_LABELS
                 if labels > _MOST_LABELS:
                     raise NotApplicableError("sets of blocks have too many labels")
-            elif smoothed:
-                smoothed = 0.0
+            elif smoothing.part:
+                smoothing.part = 0.0
             elif covered:
                 return self._told(best, optimum)
             else:
                 self._master.harden()
-                best, smoothed, center = Relaxed(), _SMOOTHED, None
+                best, smoothing = Relaxed(), Smoothing(_SMOOTHED)
         return None
 
     def _price(self, prices: Floats, labels: int) -> tuple[Relaxed, int, bool]:
