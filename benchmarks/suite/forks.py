@@ -67,6 +67,7 @@ class Collected:
         for file in self.changes:  # what tests would import only when they run is changed, too
             import_module(".".join(("ddlopt", *file.relative_to(ROOT).with_suffix("").parts)))
         told = in_fork(lambda: self._alone(items))
+        self._find()
         assert told is not None, "the tests do not end before anything is changed"
         self.broken = [items[number].nodeid for number in told["broken"]]
         for file, changes in self.changes.items():
@@ -88,6 +89,19 @@ class Collected:
                     fate = SURVIVED if seen == {"seen": False} else KILLED
                 self.found[file].append(fate)
         return True
+
+    def _find(self) -> None:
+        """Functions of the files, and what remembers answers: once, as a fork that looks at all objects copies them."""
+        self.functions: dict[Path, list[FunctionType]] = {file: [] for file in self.changes}
+        self.caches: list[Any] = []
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType):
+                for file in self.changes:
+                    if each.__code__.co_filename.endswith(file.name) and _is(each.__code__, file):
+                        self.functions[file].append(each)
+            elif isinstance(each, functools._lru_cache_wrapper) and str(each.__module__).startswith("ddlopt"):
+                self.caches.append(each)
+        gc.freeze()
 
     def _short_first(self, tests: Iterable[int], seconds: Sequence[float]) -> list[int]:
         kept, spent = [], 0.0
@@ -140,11 +154,11 @@ class Collected:
         self, file: Path, changed: dict[CodeType, CodeType], chosen: Sequence[tuple[pytest.Item, float]]
     ) -> dict[str, bool]:
         """Whether some test fails."""
-        for each in gc.get_objects():
-            if isinstance(each, FunctionType) and each.__code__ in changed and _is(each.__code__, file):
-                each.__code__ = changed[each.__code__]
-            elif isinstance(each, functools._lru_cache_wrapper) and str(each.__module__).startswith("ddlopt"):
-                each.cache_clear()
+        for function in self.functions[file]:
+            if function.__code__ in changed:
+                function.__code__ = changed[function.__code__]
+        for cache in self.caches:
+            cache.cache_clear()
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         for (item, seconds), following in zip(chosen, [*chosen[1:], (None, 0.0)], strict=True):
             signal.setitimer(signal.ITIMER_PROF, PATIENCE * seconds + GRACE_S)

@@ -45,14 +45,20 @@ class Mutant(NamedTuple):
     change: str
 
 
-def mutants(text: str) -> Iterator[Mutant]:
-    """Each of the changes of a file."""
-    for number in range(len(list(_places(ast.parse(text))))):
-        tree = ast.parse(text)
-        node, key = list(_places(tree))[number]
-        before = ast.unparse(node)
-        _change(node, key)
-        yield Mutant(tree, node.lineno, f"{_short(before)} → {_short(ast.unparse(node))}")
+def drawing(text: str, most: int, seed: int) -> tuple[int, list[Mutant]]:
+    """How many changes a file has, and some of them, drawn, by line."""
+    count = sum(1 for _ in _places(ast.parse(text)))
+    chosen = random.Random(seed).sample(range(count), min(most, count))
+    return count, sorted((_mutant(text, number) for number in chosen), key=lambda mutant: mutant.line)
+
+
+def _mutant(text: str, number: int) -> Mutant:
+    """One of the changes of a file."""
+    tree = ast.parse(text)
+    node, key = list(_places(tree))[number]
+    before = ast.unparse(node)
+    _change(node, key)
+    return Mutant(tree, node.lineno, f"{_short(before)} → {_short(ast.unparse(node))}")
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[ast.expr, int]]:
@@ -78,6 +84,8 @@ def _computing(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     if isinstance(node, ast.FunctionDef):
         children: Sequence[ast.AST] = [*node.args.defaults, *filter(None, node.args.kw_defaults), *node.body]
+    elif isinstance(node, ast.ClassDef):
+        children = node.body
     elif isinstance(node, ast.AnnAssign):
         children = [] if node.value is None else [node.value]
     elif isinstance(node, ast.Module):
@@ -192,10 +200,7 @@ def survivors(asked):
     groups: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     every = {}
     for file in dict.fromkeys(file for path in asked.paths for file in files_of(ROOT / path)):
-        found = list(mutants(file.read_text(encoding="utf-8")))
-        every[file] = len(found)
-        chosen = random.Random(asked.seed).sample(found, min(asked.most, len(found)))
-        drawn[file] = sorted(chosen, key=lambda mutant: mutant.line)
+        every[file], drawn[file] = drawing(file.read_text(encoding="utf-8"), asked.most, asked.seed)
         groups[tuple(asked.tests) or tests_of(file)].append(file)
     for tests, files in groups.items():
         # Kernels are compiled when they are first called, and not again: a change of one needs a new process.
