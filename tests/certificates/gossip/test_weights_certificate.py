@@ -108,6 +108,8 @@ def test_a_proof_by_hand():
     assert proofs.check(PATH, GOOD).bound == Fraction(1, 2)
     assert bound_of_vectors(PATH, GOOD.plus) == 0
     assert bound_of_vectors(PROCESS, ((1, 0, -1),)) == Fraction(1, 2)
+    # Of (2, 2, 1) the part across (1, 1, 1) has the square 9 - 25/3; edges change by 1 - 0 and 1 - 1.
+    assert bound_of_vectors(PATH, GOOD.plus, ((2, 2, 1),)) == (2 - Fraction(2, 3) - 1) / (2 + Fraction(2, 3))
 
 
 @pytest.mark.parametrize(
