@@ -1,6 +1,6 @@
 """Bounds for the problem ``circulant`` that need no solver."""
 
-from math import ceil, comb, cos, pi
+from math import comb, cos, inf, pi
 
 from ddlopt.models.gossip.circulant.instance import CirculantInstance
 from ddlopt.models.tolerances import ROUNDING
@@ -15,14 +15,13 @@ def circulant_bound(instance: CirculantInstance) -> float:
 
     A graph has r generators with two links, and perhaps :math:`n/2` with one; each of the two cases gets a bound.
 
-    *Gap.* (i) Eigenvalues other than 0 add up to n times the degree, so :math:`\lambda_2 \le n d / (n-1)`. (ii) For n
-    different k the points :math:`(k g_1, …, k g_r)/n` of the torus cannot all be in different boxes if there are
-    :math:`Q^r < n` of these, so for some k all :math:`k g_i / n` are within :math:`(\lceil n/Q \rceil - 1)/n` of whole
-    numbers (Dirichlet). (iii) The lattice of all :math:`k(g_1, …, g_r) + n Z^r` has determinant :math:`n^{r-1}` if the
+    *Gap.* (i) Eigenvalues other than 0 add up to n times the degree, so :math:`\lambda_2 \le n d / (n-1)`. (ii) With
+    one generator a connected graph is the cycle, :math:`\lambda_2 = 2 - 2 \cos(2 \pi / n)`. (iii) The lattice of all
+    :math:`k(g_1, …, g_r) + n Z^r` has determinant :math:`n^{r-1}` if the
     graph is connected; its shortest vector v has :math:`|v|^2 \le \gamma_r n^{2(r-1)/r}` with Hermite's constant
     :math:`\gamma_r`, and as :math:`2 - 2\cos x \le x^2`, :math:`\lambda_2 \le 4 \pi^2 \gamma_r n^{-2/r}` where that
     makes :math:`|v| < n`. The generator n/2 adds nothing to eigenvalues with even k: with it, (ii) and (iii) hold with
-    n/2 in place of n.
+    n/2 in place of n. Alone it joins pairs of workers and no more.
 
     *Averaging.* After h rounds a worker's value has reached no more than the
     :math:`b_r(h) = \sum_i 2^i \binom{r}{i} \binom{h}{i}` sums of h generators (with n/2,
@@ -40,7 +39,7 @@ def circulant_bound(instance: CirculantInstance) -> float:
         cases.append(((degree - 1) // 2, True))  # one link more than without: no other case is needed
     else:
         cases.append((min(degree // 2, (n - 1) // 2), False))
-        if n % 2 == 0:
+        if n % 2 == 0 and degree >= 4:
             cases.append((degree // 2 - 1, True))
     if instance.goal == "gap":
         return max(_gap(n, r, half) for r, half in cases)
@@ -48,23 +47,21 @@ def circulant_bound(instance: CirculantInstance) -> float:
 
 
 def _gap(n: int, r: int, half: bool) -> float:
-    found = [n * (2 * r + half) / (n - 1)]
-    if half and n == 2 * (n // 2) and n // 2 >= 3 and r:
-        found.append(_small(n // 2, r))
-    elif not half:
-        found.append(_small(n, r))
-    return min(found) * _ABOVE
+    """With r generators of two links, at least one, and perhaps n/2."""
+    found = n * (2 * r + half) / (n - 1)
+    within = n // 2 if half else n
+    if within >= 3:
+        found = min(found, _small(within, r))
+    return found * _ABOVE
 
 
 def _small(n: int, r: int) -> float:
     """An eigenvalue that r generators with two links cannot keep above this, in a connected graph of n workers."""
-    boxes = 1
-    while (boxes + 1) ** r < n:
-        boxes += 1
-    found = r * (2.0 - 2.0 * cos(2.0 * pi * min(0.5, (ceil(n / boxes) - 1) / n)))
+    if r == 1:
+        return 2.0 - 2.0 * cos(2.0 * pi / n)
     if r <= len(_HERMITE) and _HERMITE[r - 1] < n ** (2.0 / r):
-        found = min(found, 4.0 * pi**2 * _HERMITE[r - 1] * n ** (-2.0 / r))
-    return found
+        return 4.0 * pi**2 * _HERMITE[r - 1] * n ** (-2.0 / r)
+    return inf
 
 
 def _factor(n: int, r: int, half: bool) -> float:

@@ -98,6 +98,61 @@ def test_no_graph_is_beyond_the_bounds(nodes):
     assert circulant_bound(instance(nodes, nodes - 1)) == pytest.approx(nodes)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "degree", "bound"),
+    [
+        (63, 2, 2 - 2 * np.cos(2 * np.pi / 63)),  # a cycle
+        (64, 2, 2 - 2 * np.cos(2 * np.pi / 64)),
+        (64, 3, 2 - 2 * np.cos(2 * np.pi / 32)),  # a cycle and n/2: what 32 k's in two see
+        (4, 3, 4),  # the complete graph
+        (10, 4, 40 / 9),  # all eigenvalues are the same
+        (64, 4, 4 * np.pi**2 * (2 / np.sqrt(3)) / 64),  # hexagons, γ = 2/√3
+        (65, 4, 4 * np.pi**2 * (2 / np.sqrt(3)) / 65),
+        (64, 5, 4 * np.pi**2 * (2 / np.sqrt(3)) / 32),
+        (1000, 6, 4 * np.pi**2 * 2 ** (1 / 3) / 1000 ** (2 / 3)),
+        (4095, 16, 4 * np.pi**2 * 2 / 4095 ** (2 / 8)),  # E8
+        (4095, 18, 18 * 4095 / 4094),  # no constant is known
+        (30, 16, 16 * 30 / 29),
+    ],
+)
+def test_the_bound_of_the_gap_by_hand(nodes, degree, bound):
+    assert bound < circulant_bound(instance(nodes, degree)) < bound * (1 + 1e-9)
+
+
+@for_each(("nodes", "degree"), [(9, 2), (64, 3), (65, 4), (64, 5), (30, 16)])
+def test_the_bound_of_averaging_is_the_best_of_all_rounds(nodes, degree):
+    """Sums of h generators are points of the lattice within h steps; with n/2, and h - 1 others, as many again."""
+
+    def within(r, steps):
+        counts = np.ones(1, dtype=np.int64)  # of points by steps, one generator after the other
+        for _ in range(r):
+            counts = np.convolve(counts, [1] + [2] * nodes)[: nodes + 1]
+        return sum(counts[: steps + 1]) if steps >= 0 else 0
+
+    kinds = {(generators, half) for generators in range(1, 9) for half in (0, 1) if 2 * generators + half <= degree}
+    kinds = {(r, half) for r, half in kinds if not half or nodes % 2 == 0}
+    best = 1.0
+    for r, half in kinds:
+        rounds = range(1, nodes)
+        reached = [within(r, h) + half * within(r, h - 1) for h in rounds]
+        factors = [
+            ((nodes / b - 1) / (nodes - 1)) ** (1 / (2 * h)) for h, b in zip(rounds, reached, strict=True) if b < nodes
+        ]
+        best = min(best, max(factors, default=0.0))
+    assert best * (1 - 1e-9) < circulant_bound(instance(nodes, degree, "averaging")) < best
+
+
+def test_averaging_time():
+    """Rounds to 1/e: of a factor of ρ, 1 / log(1 / ρ); none where workers come no nearer."""
+    c = np.cos(np.pi / 4)
+    asked = instance(8, 2, "averaging")
+    found = evaluate(asked, graph((1,), (1 / (3 - c),)))
+    assert found.details["averaging_time"] == pytest.approx(1 / np.log((3 - c) / (1 + c)), rel=1e-9)
+    assert "averaging_time" not in evaluate(asked, graph((1,), (1.0,))).details  # 1 - 4 is farther than 1
+    # A weight of -1: 1 + 2 - 2 cos of the largest angle is 5.
+    assert evaluate(asked, graph((1,), (-1.0,))).objective == pytest.approx(5)
+
+
 @for_each(("nodes", "count"), [(64, 2), (101, 2), (60, 3), (200, 3), (81, 4)])
 @for_each("half", [False, True])
 def test_bounds_for_large_graphs(nodes, count, half):

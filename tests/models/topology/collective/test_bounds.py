@@ -122,6 +122,15 @@ def star(out_of, into_):
 RING = {"name": "ring", "accelerators": 4, "links": [(v, (v + 1) % 4, 1.0) for v in range(4)]}
 
 
+def test_switches_of_a_side_send_nothing():
+    """Two and two around switches of their own, of which one sends to the other at half the speed of the way back."""
+    around = [link for v, switch in ((0, 4), (1, 4), (2, 5), (3, 5)) for link in ((v, switch, 10), (switch, v, 10))]
+    links = [{"source": i, "target": j, "bytes_per_s": b} for i, j, b in (*around, (4, 5, 1), (5, 4, 2))]
+    data = {"name": "two", "accelerators": 4, "switches": 2, "links": links, "collective_bytes": 1.0}
+    instance = CollectiveInstance.from_data({**data, "collective": "all-to-all"})
+    assert exact_collective_bound(instance) == Fraction(1, 4) * 2 * 2 / 1  # 0, 1 and their switch to 2 and 3
+
+
 @pytest.mark.parametrize(
     ("network", "collective", "wanted"),
     [
