@@ -8,8 +8,10 @@ from scipy.optimize import linprog
 
 import ddlopt
 from ddlopt import instances
+from ddlopt.frontier.topology.blocks.block_bound import partitions
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
-from ddlopt.frontier.topology.relays.bound import relay_bound
+from ddlopt.frontier.topology.relays.block import block_of
+from ddlopt.frontier.topology.relays.bound import refuted, relay_bound
 from ddlopt.frontier.topology.relays.cells import Cell, least_detours, ports_of
 from ddlopt.frontier.topology.relays.digraphs import DigraphSearch, Wanted, has_ring
 from ddlopt.models.codesign.job import job_of
@@ -116,6 +118,17 @@ def test_bound_is_between_the_closed_forms_and_the_optimum():
     found = relay_bound(_job(), known)
     assert found == pytest.approx(4.833333, abs=1e-6)
     assert found <= ddlopt.solve(_job(), "exact", time_limit=60).objective == pytest.approx(31 / 6)
+
+
+def test_pairs_without_a_link_take_two():
+    """Four servers with two links each, all inside, to the next two: four of the twelve pairs have none."""
+    blocks = [(0, 1, 2, 3), (4, 5, 6, 7)]
+    rings = [AllReduceGroup(members=members, gradient_bytes=1e-6) for members in (*blocks, *zip(*blocks, strict=True))]
+    traffic = np.kron(np.eye(2), np.ones((4, 4)) - np.eye(4))
+    job = _job(servers=8, allreduce_groups=tuple(rings), traffic_bytes=traffic)
+    (block,) = (each for labels in partitions(job) if (each := block_of(job, labels)) and each.servers == 4)
+    assert not refuted(block, 1000.0, 4.01, DigraphSearch(10**6))
+    assert refuted(block, 1000.0, 3.99, DigraphSearch(10**6))
 
 
 @pytest.mark.parametrize("change", ["uneven", "uneven-elsewhere", "outside", "other-block"])
