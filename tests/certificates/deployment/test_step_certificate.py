@@ -111,6 +111,32 @@ def test_bounds_exclude_something():
         assert proof.check(instance, never) < most
 
 
+@for_each("seed", seeds(3, 60))
+def test_a_single_stage_is_slow_where_its_blocks_are(seed):
+    """Micro-batches times what blocks and ends compute and send in their groups, over the fastest tier."""
+    instance = drawn(seed)
+    fastest = max(Fraction(tier.bandwidth_bytes_per_s) for tier in instance.tiers)
+    for plan in {(each.tensor, each.context, each.expert, each.data): each for each in plans(instance)}.values():
+        bounds, shape = Bounds(instance, plan, Fraction(1)), Shape(1, 1, plan.data)
+        if not bounds.known:
+            continue
+        sizes = ("tensor_bytes", int(plan.tensor > 1)), ("context_bytes", int(plan.context > 1)), (
+            "expert_bytes", Fraction(plan.expert - 1, plan.expert),
+        )  # fmt: skip
+        least = []
+        for _, plain, again in (*bounds.blocks, *bounds.ends):
+            options = [plain, again] if again is not None and bounds.recomputes else [plain]
+            least.append(min(
+                Fraction(each.forward_s) + Fraction(each.backward_s)
+                + sum(Fraction(getattr(each, name)) * part for name, part in sizes) / fastest
+                for each in options
+            ))  # fmt: skip
+        taken = bounds.samples // plan.data * (sum(least[kind] for kind in instance.kinds) + sum(least[-2:]))
+        if taken:
+            for more, slow in ((-Fraction(1, 10**9), True), (Fraction(1, 10**9), False)):
+                assert Bounds(instance, plan, taken * (1 + more)).is_slow(shape) is slow
+
+
 def test_stages_have_their_blocks():
     instance = ddlopt.load("deployment/step-tiny-l8-k8")
     for pipeline, interleaving, recomputed in ((1, 1, 3), (2, 2, 1), (3, 1, 2)):
