@@ -15,9 +15,7 @@ from ddlopt.frontier.scheduling.job_plans.patterned_jobs import jobs_of
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.job_plans.type_search import best_type_prices
 from ddlopt.frontier.scheduling.prices.fluid import fluid
-from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
-from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
-from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing, prices_of
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_of
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
@@ -142,12 +140,11 @@ def _untyped(
     keeps = instance.changes_cost or instance.runs_are_long
     if keeps and start is None:
         return None
-    pricing = KeptPlanPricing(instance) if keeps else PlanPricing(instance)
     if JobPlans().refuses(instance) is None:
         prices = best_prices(instance, start, Asked(expired))
     else:
         prices = clearing_prices(instance).prices
-    return None if expired() else (prices, pricing.answer(prices).values)
+    return None if expired() else (prices, PlanPricing(instance).answer(prices).values)
 
 
 def _typed(instance: SchedulingInstance, expired: Callable[[], bool]) -> tuple[Floats, Floats] | None:
@@ -156,4 +153,4 @@ def _typed(instance: SchedulingInstance, expired: Callable[[], bool]) -> tuple[F
         prices = best_type_prices(instance, Asked(expired))
     else:
         prices = prices_of(fluid(instance))
-    return None if expired() else (prices, TypePlanPricing(instance).plans(prices).values)
+    return None if expired() else (prices, PlanPricing(instance).answer(prices).values)

@@ -39,7 +39,7 @@ Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
 
 _PRICES, _OWN = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.prices"
-_OFFERS, _ROWS = f"{_OWN}.offer_kernels", f"{_OWN}.row_kernels"
+_OFFERS, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.row_kernels"
 # Part of the best prices that those asked for keep; not tuned.
 _SMOOTHING = 0.8
 # Sweeps end when they gain nothing, far earlier.

@@ -19,7 +19,7 @@ from ddlopt.frontier.scheduling.job_plans.slot_windows import SlotWindows
 from ddlopt.frontier.scheduling.job_plans.type_search import TypeSearch
 from ddlopt.frontier.scheduling.job_plans.type_search import refusal as type_refusal
 from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
-from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer, PlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
@@ -30,7 +30,7 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _OWN = "ddlopt.frontier.scheduling.prices"
-_OFFERS, _KEPT, _ROWS = f"{_OWN}.offer_kernels", f"{_OWN}.kept_kernels", f"{_OWN}.row_kernels"
+_PLANS, _KEPT, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.kept_kernels", f"{_OWN}.row_kernels"
 # Sweeps end when they gain nothing, far earlier.
 _SWEEPS = 100
 _COARSE, _FINE = 5e-7, 1e-8
@@ -60,7 +60,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         \sum_{q \text{ of } i} \lambda_q \le 1,\qquad \lambda \ge 0 .
 
     The prices of its capacities ask every job for its best plan, and
-    :class:`~ddlopt.frontier.scheduling.prices.job_plans.PlanPricing` makes any prices a bound. The
+    :class:`~ddlopt.frontier.scheduling.prices.plan_pricing.PlanPricing` makes any prices a bound. The
     first prices are those of the combinatorial bound; later ones are drawn towards the best so far (smoothing).
 
     Schedules come from the fractions by sweeps of exact knapsacks over the slots. Some jobs at a time are then given
@@ -72,11 +72,11 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` of these alone.
 
     Where speeds depend on the type of accelerators, capacities are those of each type, and a plan says on which types
-    its workers are (:class:`~ddlopt.frontier.scheduling.prices.type_plans.TypePlanPricing`); whole plans are then
+    its workers are (:class:`~ddlopt.frontier.scheduling.prices.plan_pricing.PlanPricing`); whole plans are then
     improved as ``type-windows`` does.
 
     Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
-    slots it has which width (:class:`~ddlopt.frontier.scheduling.prices.kept_plans.KeptPlanPricing`). Sweeps are those
+    slots it has which width (the same, with plans that are kept). Sweeps are those
     of ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of
     capacities (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans
     are listed in the end that take no more from the bound B than :math:`\delta`, so that a
@@ -119,7 +119,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, or where plans are kept, those of such plans."""
         if instance.typed:
-            return (_OFFERS, _ROWS)
+            return (_PLANS, _ROWS)
         keeps = instance.changes_cost or instance.runs_are_long
         return (*self.kernels, _KEPT, _ROWS) if keeps else self.kernels
 
@@ -275,9 +275,10 @@ class _Search:
             progress = self.slots.rates(np.full(len(here), job), widths[here]).sum()
             wanted = self.instance.jobs[job]
             worth = float(wanted.utility.of(min(1.0, float(progress) / wanted.minibatches)))
-            uses = np.outer(workers, self.pricing.demand[job]).ravel()
+            uses = np.outer(workers, self.pricing.cluster.demand[job]).ravel()
+            cost = float(self.pricing.cluster.worker_cost[0])
             self.known[key] = len(self.master.plans)
-            self.master.add(Plan(job, widths.copy(), uses, worth - self.pricing.worker_cost * float(workers.sum())))
+            self.master.add(Plan(job, widths.copy(), uses, worth - cost * float(workers.sum())))
         return self.known[key]
 
     def generate(self) -> Optimum:
@@ -311,7 +312,7 @@ class _Search:
         for place in np.flatnonzero(shares > ZERO_TOL):
             plan = self.master.plans[place]
             jobs = np.full(self.instance.slots, plan.job)
-            self.fractions[:, plan.job] += shares[place] * self.slots.rates(jobs, plan.widths)
+            self.fractions[:, plan.job] += shares[place] * self.slots.rates(jobs, plan.choices)
         for first, length in zip(self.firsts.tolist(), self.lengths.tolist(), strict=True):
             self.fractions[first : first + length] = self.fractions[first : first + length].mean(axis=0)
         for backward in (False, True):
@@ -337,7 +338,7 @@ class _Search:
             self.figures["whole_plans"] = outcome.objective
             whole = np.zeros_like(self.widths)
             for plan in plans:
-                whole[:, plan.job] = plan.widths
+                whole[:, plan.job] = plan.choices
             self._pack(whole)
 
     def _pack(self, whole: Ints) -> bool:
@@ -399,6 +400,6 @@ class _Search:
             here = np.flatnonzero(self.widths[:, i])
             widths = self.widths[here, i]
             progress = float(self.slots.rates(np.full(len(here), i), widths).sum())
-            costs = prices[here] @ self.pricing.demand[i] + self.pricing.worker_cost
+            costs = prices[here] @ self.pricing.cluster.demand[i] + self.pricing.cluster.worker_cost[0]
             losses[i] -= float(job.utility.of(min(1.0, progress / job.minibatches))) - float(widths @ costs)
         return losses

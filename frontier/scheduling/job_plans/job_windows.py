@@ -3,7 +3,7 @@
 import highspy
 import numpy as np
 
-from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import outer_pieces
 from ddlopt.models.scheduling.fastest import fastest_rates
@@ -69,7 +69,7 @@ class JobWindows:
         program = _Program(min(_WINDOW_S, clock.left_s), self._instance)
         others = widths.copy()
         others[:, free] = 0
-        uses = others @ self._pricing.demand
+        uses = others @ self._pricing.cluster.demand
         room = [self._pricing.capacity * (span.stop - span.start) - uses[span].sum(axis=0) for span in self._spans]
         rows = [[program.row(limit) for limit in limits.tolist()] for limits in room]
         for job in free:
@@ -100,8 +100,8 @@ class JobWindows:
                 slots = float(span.stop - span.start)
                 once = program.row(slots)
                 for width, part in self._parts[job].items():
-                    uses = dict(zip(rows[k], (width * self._pricing.demand[job]).tolist(), strict=True))
-                    cost = width * self._pricing.worker_cost
+                    uses = dict(zip(rows[k], (width * self._pricing.cluster.demand[job]).tolist(), strict=True))
+                    cost = width * float(self._pricing.cluster.worker_cost[0])
                     program.column(-cost, slots, {**uses, once: 1.0, parts: -part}, True)
                     program.chosen.append((program.columns - 1, job, k, width))
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
-from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import Charges, PatternedPlans
 from ddlopt.frontier.scheduling.kept_runs import KeptRuns, widths_of
-from ddlopt.frontier.scheduling.prices.job_plans import PlanAnswer
-from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.pool import schedule_of_widths
@@ -54,7 +53,7 @@ class KeptSearch:
 
     def __init__(self, instance: SchedulingInstance, clock: Clock, gap: float, integer_s: float) -> None:
         self.instance, self.clock, self.gap, self.integer_s = instance, clock, gap, integer_s
-        self.pricing = KeptPlanPricing(instance)
+        self.pricing = PlanPricing(instance)
         self.master = self._new_master()
         self.widths: Ints = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         self.value, self.bound, self.centre = -math.inf, math.inf, np.zeros(0)
@@ -110,9 +109,10 @@ class KeptSearch:
         return answer
 
     def _plan(self, job: int, widths: Ints) -> Plan:
-        worth = float(self.instance.jobs[job].utility.of(self.pricing.part(job, widths)))
-        uses = np.outer(widths, self.pricing.demand[job]).ravel()
-        return Plan(job, widths.copy(), uses, worth - self.pricing.worker_cost * float(widths.sum()))
+        part, cost = self.pricing.part(job, self.pricing.offers_at(job, widths)), self.pricing.cluster.worker_cost[0]
+        worth = float(self.instance.jobs[job].utility.of(part))
+        uses = np.outer(widths, self.pricing.cluster.demand[job]).ravel()
+        return Plan(job, widths.copy(), uses, worth - cost * float(widths.sum()))
 
     def _add(self, widths: Iterable[Ints]) -> int:
         """Add a plan for every job, (T,) widths each; how many are new."""
@@ -163,7 +163,7 @@ class KeptSearch:
     def _solve_integer(self, master: PlanMaster, seed: int) -> float | None:
         """The best choice of whole plans of a program, from the best schedule; its bound."""
         left = math.inf if self.clock.left_s == math.inf else self.clock.left_s / 2
-        places = {(plan.job, plan.widths.tobytes()): place for place, plan in enumerate(master.plans)}
+        places = {(plan.job, plan.choices.tobytes()): place for place, plan in enumerate(master.plans)}
         start = [places[job, row.tobytes()] for job, row in enumerate(self.widths.T) if row.any()]
         with self.clock.lending_ctrl_c():
             limits = Limits(time_s=max(1e-3, min(self.integer_s, left)), gap=self.gap / 5)
@@ -172,19 +172,19 @@ class KeptSearch:
         if plans:
             rows = np.zeros_like(self.widths)
             for plan in plans:
-                rows[:, plan.job] = plan.widths
+                rows[:, plan.job] = plan.choices
             self._offer(rows)
         return outcome.bound
 
     def _pattern(self) -> bool:
         """Charges for widths by patterns of slots, and the plans that are best at them; whether there are any."""
-        jobs = KeptJobs.of(self.instance)
+        jobs = PatternedJobs.of(self.instance, self.pricing)
         if jobs is None:
             return False
         patterned = PatternedPlans(jobs, self.clock)
         try:
             for plan in self.master.plans:
-                patterned.add(jobs.plan(plan.job, plan.widths))
+                patterned.add(jobs.plan(plan.job, self.pricing.offers_at(plan.job, plan.choices)))
             reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_ROUND * self.clock.left_s
             patterned.improve(self.value * (1 + self.gap), reserve_s)
         finally:
@@ -196,14 +196,15 @@ class KeptSearch:
         rows = np.zeros_like(self.widths.T)
         for one in patterned.plans:
             rows[:] = 0
-            rows[one.job] = one.choices
+            rows[one.job] = self.pricing.widths_of(one.job, one.choices)
             self._add(rows)
         return True
 
     def _costs(self) -> tuple[list[Floats], float]:
         """Of every job the (T, W) costs of its widths at which the bound is best, and what slots bring at most."""
-        if self.charges is not None:
-            return KeptJobs(self.pricing).costs(self.charges.charges), self.charges.income
+        jobs = None if self.charges is None else PatternedJobs.of(self.instance, self.pricing)
+        if jobs is not None and self.charges is not None:
+            return jobs.costs(self.charges.charges), self.charges.income
         prices = self.centre.reshape(self.instance.slots, -1)
         return self.pricing.costs(prices), float(prices.sum(axis=0) @ self.pricing.capacity)
 
@@ -233,7 +234,7 @@ class KeptSearch:
                 return None
             listed = self.pricing.near_best(costs, certified.values, taken, _MOST_BEGINNINGS)
             if listed is not None and sum(map(len, listed)) <= _MOST_LISTED:
-                return taken, listed
+                return taken, [self.pricing.widths_of(job, rows) for job, rows in enumerate(listed)]
             taken *= _SHRINKING
         return None
 

@@ -19,10 +19,10 @@ _OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 
 
 class Plan(NamedTuple):
-    """What one job does in all slots: (T,) widths, what it uses of (rows,) capacities and then cuts, and its worth."""
+    """What one job does in all slots: (T,) choices, what it uses of (rows,) capacities and then cuts, and its worth."""
 
     job: int
-    widths: Ints
+    choices: Ints
     uses: Floats
     worth: float
 

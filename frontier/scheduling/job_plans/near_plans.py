@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.frontier.scheduling.job_plans.master import Plan
-from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 from ddlopt.solvers.contracts import Limits
@@ -44,7 +44,7 @@ class NearPlans:
 
     Parameters
     ----------
-    jobs : KeptJobs
+    jobs : PatternedJobs
         That need not keep their widths, with concave utilities.
     patterned : PatternedPlans
         Of the same jobs, after ``improve``.
@@ -55,7 +55,7 @@ class NearPlans:
         By the charges alone.
     """
 
-    def __init__(self, jobs: KeptJobs, patterned: PatternedPlans) -> None:
+    def __init__(self, jobs: PatternedJobs, patterned: PatternedPlans) -> None:
         assert not jobs.keeps
         self._jobs, self._pricing, self._patterned = jobs, jobs.pricing, patterned
         best = patterned.best
@@ -72,7 +72,7 @@ class NearPlans:
                 return None
             listed = self._listed(taken)
             # A plan has two coefficients at least, so that columns are made of what may be small enough alone.
-            if listed is not None and 2 * sum(np.count_nonzero(rows.any(axis=1)) for rows in listed) <= most:
+            if listed is not None and 2 * sum(np.count_nonzero((rows >= 0).any(axis=1)) for rows in listed) <= most:
                 columns = self._columns(listed)
                 if sum(1 + np.count_nonzero(column.uses) for column in columns) <= most:
                     return self._best_of(columns, taken, limits, seed)
@@ -84,7 +84,7 @@ class NearPlans:
         return [
             self._patterned.as_column(self._jobs.plan(job, row))
             for job, rows in enumerate(listed)
-            for row in rows[rows.any(axis=1)]
+            for row in rows[(rows >= 0).any(axis=1)]
         ]
 
     def _best_of(self, columns: list[Plan], taken: float, limits: Limits, seed: int) -> Nearest | None:
@@ -100,11 +100,11 @@ class NearPlans:
             return None
         widths = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         for plan in plans:
-            widths[:, plan.job] = plan.widths
+            widths[:, plan.job] = self._pricing.widths_of(plan.job, plan.choices)
         return Nearest(widths, max(outcome.bound, self.bound - taken), len(columns))
 
     def _listed(self, taken: float) -> list[Ints] | None:
-        """Of every job (m, T) widths of all plans that take ``taken`` at most; None if they are too many."""
+        """Of every job (m, T) offers of all plans that take ``taken`` at most; None if they are too many."""
         found, left = [], _MOST_LISTED
         for job in range(len(self._values)):
             rows = self._listed_of(job, taken)
@@ -117,13 +117,13 @@ class NearPlans:
     def _listed_of(self, job: int, taken: float) -> Ints | None:
         instance, wanted = self._pricing.instance, self._pricing.instance.jobs[job]
         first, last = wanted.arrival, instance.last_slot(job)
-        widths, parts, costs = self._pricing.widths[job], self._pricing.parts[job], self._costs[job][first:last]
+        parts, costs = self._pricing.parts[job], self._costs[job][first:last]
         span_of = self._jobs.span_of[first:last]
         margin = BOUND_MARGIN * (abs(self._values[job]) + float(costs.max(axis=1).sum()))
         bar = self._values[job] - taken - margin
         ahead = _ahead(np.array([float(wanted.utility.of(s / _STEPS)) for s in range(_STEPS + 1)]), parts, costs)
         # Labels are part, cost and (n,) choices, those of alike slots in increasing order and idle ones last.
-        idle = len(widths)
+        idle = len(parts)
         done, paid, chosen = np.zeros(1), np.zeros(1), np.zeros((1, 0), dtype=np.int64)
         for t in range(last - first):
             before = chosen[:, -1] if t and span_of[t] == span_of[t - 1] else np.zeros(len(done), dtype=np.int64)
@@ -137,8 +137,8 @@ class NearPlans:
             chosen = np.column_stack((chosen[origin[near]], option_of[near]))
             if len(done) > _MOST_BEGINNINGS:
                 return None
-        rows = np.zeros((len(done), instance.slots), dtype=np.int64)
-        rows[:, first:last] = np.append(widths, 0)[chosen]
+        rows = np.full((len(done), instance.slots), -1, dtype=np.int64)
+        rows[:, first:last] = np.where(chosen == idle, -1, chosen)
         return rows
 
 

@@ -10,7 +10,7 @@ from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.frontier.scheduling.prices.fluid import fluid
-from ddlopt.frontier.scheduling.prices.type_plans import TypePlanAnswer, TypePlanPricing, prices_of
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanAnswer, PlanPricing, prices_of
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
@@ -47,7 +47,7 @@ class TypeSearch:
 
     def __init__(self, instance: SchedulingInstance, clock: Clock, gap: float) -> None:
         self.instance, self.clock, self.gap = instance, clock, gap
-        self.pricing = TypePlanPricing(instance)
+        self.pricing = PlanPricing(instance)
         spans = intervals(instance)
         self.firsts: Ints = np.array([span.first for span in spans])
         self.lengths: Ints = np.array([span.slots for span in spans])
@@ -83,14 +83,14 @@ class TypeSearch:
         by_span = np.vstack([prices.reshape(len(self.lengths), -1), np.zeros((1, len(self.pricing.capacity)))])
         return by_span[self.span_of]
 
-    def _price(self, prices: Floats, slack: float = _COARSE, room: int = _ROOM) -> TypePlanAnswer:
-        answer = self.pricing.plans(self.by_slot(prices), slack, room)
+    def _price(self, prices: Floats, slack: float = _COARSE, room: int = _ROOM) -> PlanAnswer:
+        answer = self.pricing.answer(self.by_slot(prices), slack, room)
         if answer.bound < self.bound:
             self.bound, self.centre = answer.bound, prices
             self.clock.report(None, self.bound)
         return answer
 
-    def _add(self, answer: TypePlanAnswer) -> int:
+    def _add(self, answer: PlanAnswer) -> int:
         """Add the plans; how many are new."""
         before = len(self._known)
         for i, (offers, workers) in enumerate(zip(answer.offers, answer.workers, strict=True)):
@@ -154,7 +154,7 @@ class TypeSearch:
                 (plan.job, tuple(self.workers[place_of[id(plan)]][t].tolist()))
                 for plan in plans
                 for t in mine
-                if plan.widths[t] >= 0
+                if plan.choices[t] >= 0
             ]
             for t, chosen in zip(mine, self._packed(items, len(mine)), strict=True):
                 slots[t] = self._placed(chosen)
@@ -218,7 +218,7 @@ def refusal(instance: SchedulingInstance) -> str | None:
         return f"the objective is {instance.objective!r}, but plans of jobs on types of accelerators have utilities"
     if (reason := TypeWindows().refuses(instance)) is not None:
         return reason
-    if not TypePlanPricing(instance).cluster.exact:
+    if not PlanPricing(instance).cluster.exact:
         return "where workers are decides more than their types: what fits, or what power servers take; use exact"
     return None
 

@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.frontier.scheduling.prices.plan_kernels import _JOBS, PlanJobs, _survivors, _worth, grown
+from ddlopt.frontier.scheduling.prices.plan_kernels import UTILITIES, Utilities, grown, survivors, worth_of
 from ddlopt.models.kernels import inner, kernel
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import ROUNDING
@@ -31,7 +31,7 @@ def _paid(prices: Floats) -> Floats:
 
 
 @inner()
-def _ahead(jobs: PlanJobs, i: int, paid: Floats, gains: Floats, changed: Floats, least: int, steps: int) -> Floats:
+def _ahead(jobs: Utilities, i: int, paid: Floats, gains: Floats, changed: Floats, least: int, steps: int) -> Floats:
     """(n + 1, W + 1, steps + 1) what progress before a slot may lead to at most, further costs taken off.
 
     By what the job did in the slot before: it ran at a width for long enough, or (the last) it had run before that.
@@ -41,7 +41,7 @@ def _ahead(jobs: PlanJobs, i: int, paid: Floats, gains: Floats, changed: Floats,
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     ahead = np.empty((n + 1, idle + 1, steps + 1))
     for p in range(steps + 1):
-        ahead[n, idle, p] = _worth(jobs, i, whole * p / steps)
+        ahead[n, idle, p] = worth_of(jobs, i, whole * p / steps)
     for w in range(idle):
         ahead[n, w] = ahead[n, idle]
     finished = ahead[n, idle, steps]
@@ -81,12 +81,11 @@ def _run(part: float, opening: float, gain: float, length: int, finished: float,
     return (whole if part >= finished else part), m
 
 
-@kernel(f"({_JOBS}, i8, f8[:, ::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
+@kernel(f"({UTILITIES}, i8, f8[:, ::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
 def best_kept_plan(
-    jobs: PlanJobs,
+    jobs: Utilities,
     i: int,
     prices: Floats,
-    widths: Ints,
     gains: Floats,
     changed: Floats,
     least: int,
@@ -106,7 +105,7 @@ def best_kept_plan(
     ----------
     prices : (n, W) array
         Of each width in each slot of the job's window, not negative.
-    widths, gains, changed : (W,) arrays
+    gains, changed : (W,) arrays
         What the job does in a slot at a width, as a part of all that it wants, and in one in which it changes.
     least : int
         Slots from a start or change to the next.
@@ -120,9 +119,9 @@ def best_kept_plan(
     Returns
     -------
     (float, float, (n,) array)
-        Worth less cost of the plan found, a bound on that of every plan, and the widths.
+        Worth less cost of the plan found, a bound on that of every plan, and the places of its widths, -1 for none.
     """
-    n, idle = len(prices), len(widths)
+    n, idle = prices.shape
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     finished = (whole if jobs.needed[i] > 0 else _FINISHED) * (1 - ROUNDING)
     paid = _paid(prices)
@@ -144,14 +143,14 @@ def best_kept_plan(
             mine, label = np.empty(size, np.int64), first[k, state]
             for place in range(size):
                 mine[place], label = label, others[label]
-            kept, dropped = _survivors(parts[mine], costs[mine], promises[mine], best + slack, slack / (2 * n), room)
+            kept, dropped = survivors(parts[mine], costs[mine], promises[mine], best + slack, slack / (2 * n), room)
             ceiling = max(ceiling, dropped)
             going = np.concatenate((going, mine[kept]))
         fresh = np.empty(len(going))
         for place in range(len(going)):
             step = min(steps, np.int64(np.ceil(parts[going[place]] / whole * steps * (1 - ROUNDING))))
             fresh[place] = ahead[k, idle, step] - costs[going[place]]
-        starting, dropped = _survivors(parts[going], costs[going], fresh, best + slack, slack / (2 * n), room)
+        starting, dropped = survivors(parts[going], costs[going], fresh, best + slack, slack / (2 * n), room)
         ceiling = max(ceiling, dropped)
         sources = np.concatenate((going, going[starting], np.zeros(1, np.int64)))
         for place in range(len(sources)):
@@ -169,7 +168,7 @@ def best_kept_plan(
                     part, m = _run(part, opening, gains[w], length, finished, whole)
                     end = k + m
                     cost += paid[w, end] - paid[w, k]
-                    value = _worth(jobs, i, part) - cost
+                    value = worth_of(jobs, i, part) - cost
                 else:
                     value = -1.0
                 step = min(steps, np.int64(np.ceil(part / whole * steps * (1 - ROUNDING))))
@@ -194,22 +193,21 @@ def best_kept_plan(
                     others[count] = first[end, w]
                     first[end, w] = count
                 count += 1
-    plan = np.zeros(n, np.int64)
+    plan = np.full(n, -1, np.int64)
     label, end = best_label, best_end
     while label > 0:
         if choices[label] < idle:
             for k in range(froms[label], end):
-                plan[k] = widths[choices[label]]
+                plan[k] = choices[label]
         label, end = parents[label], froms[label]
     return best, max(best, ceiling) + slack, plan
 
 
-@kernel(f"({_JOBS}, i8, f8[:, ::1], i8[::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
+@kernel(f"({UTILITIES}, i8, f8[:, ::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
 def near_best_plans(
-    jobs: PlanJobs,
+    jobs: Utilities,
     i: int,
     prices: Floats,
-    widths: Ints,
     gains: Floats,
     changed: Floats,
     least: int,
@@ -217,7 +215,7 @@ def near_best_plans(
     bar: float,
     most: int,
 ) -> tuple[bool, Ints]:
-    """(m, n) widths of all plans of job i with a worth less cost of at least ``bar``, unless they are too many.
+    """(m, n) places of widths, of all plans of job i worth, less cost, at least ``bar``, unless they are too many.
 
     Plans that go on although the job has finished are left out, and so is that of no slot. As in
     :func:`best_kept_plan`, but no label is dropped for another.
@@ -232,7 +230,7 @@ def near_best_plans(
     (bool, (m, n) array)
         Whether these are all of them.
     """
-    n, idle = len(prices), len(widths)
+    n, idle = prices.shape
     whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
     finished = (whole if jobs.needed[i] > 0 else _FINISHED) * (1 - ROUNDING)
     paid = _paid(prices)
@@ -257,7 +255,7 @@ def near_best_plans(
                     part, m = _run(part, opening, gains[w], length, finished, whole)
                     end = k + m
                     cost += paid[w, end] - paid[w, k]
-                    value = _worth(jobs, i, part) - cost
+                    value = worth_of(jobs, i, part) - cost
                 step = min(steps, np.int64(np.ceil(part / whole * steps * (1 - ROUNDING))))
                 if max(value, ahead[end, w, step] - cost) < bar:
                     continue
@@ -276,14 +274,14 @@ def near_best_plans(
                     listed += 1
                 count += 1
         source += 1
-    plans, row = np.zeros((listed, n), np.int64), 0
+    plans, row = np.full((listed, n), -1, np.int64), 0
     for label in range(count):
         if good[label] < 0:
             here = label
             while here > 0:
                 if choices[here] < idle:
                     for k in range(ends[here] - abs(good[here]), ends[here]):
-                        plans[row, k] = widths[choices[here]]
+                        plans[row, k] = choices[here]
                 here = parents[here]
             row += 1
     return True, plans

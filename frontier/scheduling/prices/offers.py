@@ -1,4 +1,4 @@
-"""What jobs may have in a slot where accelerators are of several types, and what that costs at prices by type."""
+"""What jobs may have in a slot, on one type of accelerators or several, and what that costs at prices by type."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j
 from ddlopt.models.scheduling.formulations.time_indexed.classes import Class, classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
+from ddlopt.models.scheduling.pool import pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -17,6 +18,8 @@ Ints = npt.NDArray[np.int64]
 @dataclass(frozen=True)
 class TypedPool:
     """The servers of each type as one pool of resources: what fits on them fits here.
+
+    Where speeds depend on no type, all servers are of one.
 
     Parameters
     ----------
@@ -64,6 +67,16 @@ def typed_pool(instance: SchedulingInstance) -> TypedPool:
     return TypedPool(names, summed, demand, rooms, np.array(cost), free and single)
 
 
+def pools_of(instance: SchedulingInstance) -> TypedPool:
+    """The pool of each type where speeds depend on it, else :func:`~ddlopt.models.scheduling.pool.pool`."""
+    if instance.typed:
+        return typed_pool(instance)
+    one, jobs = pool(instance), instance.jobs
+    cost = np.array([instance.energy_price_per_j * least_energy_j(instance)])
+    rooms = np.array([[job.max_workers] for job in jobs])
+    return TypedPool(("",), one.capacity[None], one.demand, rooms, cost, one.exact)
+
+
 class Offers(NamedTuple):
     """What one job may have in a slot: a width on a class of types.
 
@@ -81,9 +94,13 @@ class Offers(NamedTuple):
 def offers_of(instance: SchedulingInstance, cluster: TypedPool, job: int) -> Offers:
     """The offers of a job, at the fastest progress that any placement allows."""
     rates = fastest_rates(instance, job)
-    anywhere = [Class(1.0, tuple(range(instance.server_count)))]
-    found = classes(instance, job) if instance.jobs[job].speeds else anywhere
-    types = [tuple(sorted({cluster.names.index(instance.types[server]) for server in each.servers})) for each in found]
+    if instance.jobs[job].speeds:
+        found = classes(instance, job)
+        types = [
+            tuple(sorted({cluster.names.index(instance.types[server]) for server in each.servers})) for each in found
+        ]
+    else:
+        found, types = [Class(1.0, tuple(range(instance.server_count)))], [tuple(range(len(cluster.names)))]
     of_class, widths, gains = [], [], []
     for place, (each, own) in enumerate(zip(found, types, strict=True)):
         room, most = int(cluster.rooms[job, list(own)].sum()), 0.0

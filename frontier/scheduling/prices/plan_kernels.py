@@ -1,4 +1,4 @@
-"""Compiled search for the best plan of one job: whole widths in slots that each have a price for a worker."""
+"""Compiled search for the best plan of one job: at most one offer in every slot, each with a cost of its own."""
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
@@ -15,22 +15,16 @@ from ddlopt.models.tolerances import ROUNDING
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_JOBS = "record(PlanJobs, i8[::1], i8[::1], f8[::1], b1[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
+UTILITIES = "record(Utilities, i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
 
 
-class PlanJobs(NamedTuple):
-    """Jobs as the kernels take them.
+class Utilities(NamedTuple):
+    """What progress is worth to each job, as the kernels take it.
 
-    ``firsts`` (I + 1,) into ``widths`` and ``gains``, the part of what a job wants that it does in a slot at a width,
-    both increasing; ``corners``: whether a width is on the concave envelope; ``kinds``, ``values``, ``shapes``,
-    ``offsets`` (I,) of the utility; ``worths`` (I,): its scale; ``needed`` (I,): the part from which an all-or-nothing
-    job counts, 0 for others.
+    ``kinds``, ``values``, ``shapes``, ``offsets`` (I,) of the utility; ``worths`` (I,): its scale; ``needed`` (I,): the
+    part from which an all-or-nothing job counts, 0 for others.
     """
 
-    firsts: Ints
-    widths: Ints
-    gains: Floats
-    corners: npt.NDArray[np.bool_]
     kinds: Ints
     values: Floats
     shapes: Floats
@@ -40,7 +34,8 @@ class PlanJobs(NamedTuple):
 
 
 @inner()
-def _worth(jobs: PlanJobs, i: int, part: float) -> float:
+def worth_of(jobs: Utilities, i: int, part: float) -> float:
+    """What a part is worth to job i."""
     if jobs.needed[i] > 0:
         return jobs.worths[i] if part >= jobs.needed[i] * (1 - ROUNDING) else 0.0
     return utility(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], min(part, 1.0))
@@ -55,132 +50,40 @@ def grown(values: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
 
 
 @inner()
-def best_plan(jobs: PlanJobs, i: int, prices: Floats, slack: float, room: int) -> tuple[float, float, Ints]:
-    r"""The plan of largest worth less cost of job i, by labels slot after slot.
+def _useful(costs: Floats, gains: Floats, ordered: bool, useful: Ints, hull: Ints) -> tuple[int, int]:
+    """How many offers of a slot do more than all cheaper ones, and how many of them are on the concave envelope.
 
-    Slots are given in order of their price, so that a best plan has workers in the first of them and none after. Labels
-    (part, cost) of plans for the slots so far are dropped where another has no smaller part at no larger cost, and
-    where not even progress in fractions, cheapest first, makes them better than the best plan known.
-
-    Parameters
-    ----------
-    prices : (n,) array
-        Of a worker in each slot, not negative and not decreasing.
-    slack : float
-        What a plan must be better by than the best one known.
-    room : int
-        Labels beyond which those of the least promise are dropped too.
-
-    Returns
-    -------
-    (float, float, (n,) array)
-        Worth less cost of the plan found, a bound on that of every plan, and the widths.
+    Where slots are ``ordered``, narrow offers stay beside wide ones that are as cheap: they leave more for other jobs.
     """
-    first, last = jobs.firsts[i], jobs.firsts[i + 1]
-    gains, widths = jobs.gains[first:last], jobs.widths[first:last]
-    whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
-    # Of a job that hardly gets on in a slot the quotient is more than any whole number.
-    n = int(min(float(len(prices)), np.ceil(whole / gains[0])))
-    segments = 0
-    for w in range(first, last):
-        segments += jobs.corners[w]
-    units, amounts, slots = np.empty(segments * n), np.empty(segments * n), np.empty(segments * n, np.int64)
-    _segments(jobs, i, prices[:n], units, amounts, slots)
-    ends = np.empty(len(units))
-    for j in range(len(units)):
-        ends[j] = min(whole, part_worth(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], units[j]))
-    costs_before = np.zeros(len(units) + 1)
-    parts_before = np.zeros(len(units) + 1)
-    order = np.zeros(len(units), np.int64)
-
-    best, ceiling = 0.0, 0.0
-    best_label, best_width = -1, -1
-    parts, costs = np.zeros(1), np.zeros(1)
-    parents, choices = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    parents[0], choices[0] = -1, -1
-    stage_start, count = 0, 1
-    for k in range(n):
-        pieces = 0
-        for j in range(len(units)):
-            if slots[j] > k:
-                order[pieces] = j
-                parts_before[pieces + 1] = parts_before[pieces] + amounts[j]
-                costs_before[pieces + 1] = costs_before[pieces] + amounts[j] * units[j]
-                pieces += 1
-        here = count - stage_start
-        new_parts = np.empty(here * len(gains))
-        new_costs = np.empty(here * len(gains))
-        new_bounds = np.empty(here * len(gains))
-        new_parents = np.empty(here * len(gains), np.int64)
-        new_choices = np.empty(here * len(gains), np.int64)
-        found = 0
-        for label in range(stage_start, count):
-            for w in range(len(gains)):
-                part = parts[label] + gains[w]
-                cost = costs[label] + prices[k] * widths[w]
-                value = _worth(jobs, i, part) - cost
-                if value > best:
-                    best, best_label, best_width = value, label, w
-                if part < whole and k + 1 < n:
-                    bound = (
-                        _completed(jobs, i, part, whole, order, pieces, parts_before, costs_before, units, ends) - cost
-                    )
-                    new_parts[found], new_costs[found], new_bounds[found] = part, cost, bound
-                    new_parents[found], new_choices[found] = label, w
-                    found += 1
-        kept, dropped = _survivors(
-            new_parts[:found], new_costs[:found], new_bounds[:found], best + slack, slack / n, room
-        )
-        ceiling = max(ceiling, dropped)
-        if len(kept) == 0:
-            break
-        if count + len(kept) > len(parts):
-            parts, costs = grown(parts, count + len(kept)), grown(costs, count + len(kept))
-            parents, choices = grown(parents, count + len(kept)), grown(choices, count + len(kept))
-        stage_start = count
-        for rank in range(len(kept)):
-            place = kept[rank]
-            parts[count], costs[count] = new_parts[place], new_costs[place]
-            parents[count], choices[count] = new_parents[place], new_choices[place]
-            count += 1
-    plan = np.zeros(len(prices), np.int64)
-    if best_label >= 0:
-        chosen = np.zeros(n, np.int64)
-        depth = 0
-        label, w = best_label, best_width
-        while w >= 0:
-            chosen[depth] = widths[w]
-            depth += 1
-            w = choices[label]
-            label = parents[label]
-        for place in range(depth):
-            plan[place] = chosen[depth - 1 - place]
-    return best, max(best, ceiling) + slack, plan
-
-
-@inner(inline="always")
-def _segments(jobs: PlanJobs, i: int, prices: Floats, units: Floats, amounts: Floats, slots: Ints) -> None:
-    """Price for the whole part, amount and slot of each segment of the envelope in each slot, cheapest first."""
-    raw_units, raw_amounts, raw_slots = np.empty(len(units)), np.empty(len(units)), np.empty(len(units), np.int64)
-    place = 0
-    width, gain = 0, 0.0
-    for w in range(jobs.firsts[i], jobs.firsts[i + 1]):
-        if jobs.corners[w]:
-            for k in range(len(prices)):
-                raw_amounts[place] = jobs.gains[w] - gain
-                raw_units[place] = prices[k] * (jobs.widths[w] - width) / raw_amounts[place]
-                raw_slots[place] = k
-                place += 1
-            width, gain = jobs.widths[w], jobs.gains[w]
-    ranks = stable_order(raw_units)
-    for place in range(len(units)):
-        rank = ranks[place]
-        units[place], amounts[place], slots[place] = raw_units[rank], raw_amounts[rank], raw_slots[rank]
+    order = stable_order(costs)
+    count, corners, most = 0, 0, 0.0
+    for rank in range(len(order)):
+        o = order[rank]
+        if gains[o] <= most:
+            continue
+        most = gains[o]
+        if not ordered and count > 0 and costs[useful[count - 1]] == costs[o]:
+            count -= 1  # as cheap, and does more
+        useful[count] = o
+        count += 1
+    for rank in range(count):
+        o = useful[rank]
+        while corners > 0:
+            b = hull[corners - 1]
+            a_cost, a_gain = 0.0, 0.0
+            if corners > 1:
+                a_cost, a_gain = costs[hull[corners - 2]], gains[hull[corners - 2]]
+            if (gains[b] - a_gain) * (costs[o] - a_cost) > (gains[o] - a_gain) * (costs[b] - a_cost):
+                break
+            corners -= 1
+        hull[corners] = o
+        corners += 1
+    return count, corners
 
 
 @inner(inline="always")
 def _completed(
-    jobs: PlanJobs,
+    jobs: Utilities,
     i: int,
     part: float,
     whole: float,
@@ -213,15 +116,15 @@ def _completed(
         else:
             high = middle
     if low == 0:
-        return _worth(jobs, i, part)
+        return worth_of(jobs, i, part)
     piece = order[low - 1]
     bought = min(parts_before[low], ends[piece] - part)
     cost = costs_before[low - 1] + (bought - parts_before[low - 1]) * units[piece]
-    return _worth(jobs, i, part + bought) - cost
+    return worth_of(jobs, i, part + bought) - cost
 
 
 @inner()
-def _survivors(
+def survivors(
     parts: Floats, costs: Floats, bounds: Floats, least: float, saving: float, room: int
 ) -> tuple[Ints, float]:
     """Labels whose bounds exceed the least, in order of their parts, and the largest bound of the others.
@@ -258,25 +161,119 @@ def _survivors(
     return kept[first:], dropped
 
 
-@kernel(f"({_JOBS}, i8[::1], f8[::1], f8, i8)", thorough=True)
-def all_best_plans(
-    jobs: PlanJobs, starts: Ints, prices: Floats, slack: float, room: int
-) -> tuple[Floats, Floats, Ints]:
-    """The best plan of every job: values, bounds, and widths by place in ``prices``.
+@kernel(f"({UTILITIES}, i8, f8[:, ::1], f8[::1], b1, f8, i8)", thorough=True)
+def best_plan(
+    jobs: Utilities, i: int, costs: Floats, gains: Floats, ordered: bool, slack: float, room: int
+) -> tuple[float, float, Ints]:
+    r"""The plan of largest worth less cost of job i, by labels slot after slot.
+
+    Labels (part, cost) of plans for the slots so far are dropped where another has no smaller part at no larger cost,
+    and where not even progress in fractions, cheapest first, makes them better than the best plan known.
 
     Parameters
     ----------
-    starts : (I + 1,) array
-        Into ``prices``: those of each job, increasing.
+    costs : (n, O) array
+        Of each offer in each slot, not negative.
+    gains : (O,) array
+        Part of what the job wants that an offer does, positive.
+    ordered : bool
+        Whether no offer costs less in a slot than in those before, and more costs of one are more costs of all. A best
+        plan then has an offer in each of the first slots and none after. If not, a plan may leave out any slot.
     slack : float
-        As a part of each job's scale.
+        What a plan must be better by than the best one known.
+    room : int
+        Labels beyond which those of the least promise are dropped too.
+
+    Returns
+    -------
+    (float, float, (n,) array)
+        Worth less cost of the plan found, a bound on that of every plan, and its offers, -1 for none.
     """
-    count = len(starts) - 1
-    values, bounds = np.zeros(count), np.zeros(count)
-    plans = np.zeros(len(prices), np.int64)
-    for i in range(count):
-        mine = prices[starts[i] : starts[i + 1]]
-        values[i], bounds[i], plan = best_plan(jobs, i, mine, slack * jobs.worths[i], room)
-        for place in range(len(plan)):
-            plans[starts[i] + place] = plan[place]
-    return values, bounds, plans
+    slots_given, most = costs.shape
+    whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
+    n = slots_given
+    if ordered:
+        # Of a job that hardly gets on in a slot the quotient is more than any whole number.
+        n = int(min(float(n), np.ceil(whole / gains.min())))
+    useful, counts = np.empty((n, most), np.int64), np.zeros(n, np.int64)
+    raw_units, raw_amounts = np.empty(n * most), np.empty(n * most)
+    raw_slots, hull = np.empty(n * most, np.int64), np.empty(most, np.int64)
+    segments = 0
+    for k in range(n):
+        counts[k], corners = _useful(costs[k], gains, ordered, useful[k], hull)
+        cost, gain = 0.0, 0.0
+        for rank in range(corners):
+            o = hull[rank]
+            raw_amounts[segments] = gains[o] - gain
+            raw_units[segments] = (costs[k, o] - cost) / (gains[o] - gain)
+            raw_slots[segments] = k
+            cost, gain = costs[k, o], gains[o]
+            segments += 1
+    ranks = stable_order(raw_units[:segments])
+    units, amounts, slots = np.empty(segments), np.empty(segments), np.empty(segments, np.int64)
+    ends = np.empty(segments)
+    for j in range(segments):
+        units[j], amounts[j], slots[j] = raw_units[ranks[j]], raw_amounts[ranks[j]], raw_slots[ranks[j]]
+        ends[j] = min(whole, part_worth(jobs.kinds[i], jobs.values[i], jobs.shapes[i], jobs.offsets[i], units[j]))
+    costs_before, parts_before = np.zeros(segments + 1), np.zeros(segments + 1)
+    order = np.zeros(segments, np.int64)
+
+    best, ceiling = 0.0, 0.0
+    best_label, best_offer, best_slot = -1, -1, -1
+    parts, spent = np.zeros(1), np.zeros(1)
+    parents, choices = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    parents[0], choices[0] = -1, -1
+    stage_start, count = 0, 1
+    for k in range(n):
+        pieces = 0
+        for j in range(segments):
+            if slots[j] > k:
+                order[pieces] = j
+                parts_before[pieces + 1] = parts_before[pieces] + amounts[j]
+                costs_before[pieces + 1] = costs_before[pieces] + amounts[j] * units[j]
+                pieces += 1
+        size = (count - stage_start) * (counts[k] + 1)
+        new_parts, new_costs, new_bounds = np.empty(size), np.empty(size), np.empty(size)
+        new_parents, new_choices = np.empty(size, np.int64), np.empty(size, np.int64)
+        found = 0
+        for label in range(stage_start, count):
+            for rank in range(0 if ordered else -1, counts[k]):
+                part, cost, o = parts[label], spent[label], -1
+                if rank >= 0:
+                    o = useful[k, rank]
+                    part += gains[o]
+                    cost += costs[k, o]
+                    value = worth_of(jobs, i, part) - cost
+                    if value > best:
+                        best, best_label, best_offer, best_slot = value, label, o, k
+                if part < whole and k + 1 < n:
+                    bound = (
+                        _completed(jobs, i, part, whole, order, pieces, parts_before, costs_before, units, ends) - cost
+                    )
+                    new_parts[found], new_costs[found], new_bounds[found] = part, cost, bound
+                    new_parents[found], new_choices[found] = label, o
+                    found += 1
+        kept, dropped = survivors(
+            new_parts[:found], new_costs[:found], new_bounds[:found], best + slack, slack / n, room
+        )
+        ceiling = max(ceiling, dropped)
+        if len(kept) == 0:
+            break
+        if count + len(kept) > len(parts):
+            parts, spent = grown(parts, count + len(kept)), grown(spent, count + len(kept))
+            parents, choices = grown(parents, count + len(kept)), grown(choices, count + len(kept))
+        stage_start = count
+        for rank in range(len(kept)):
+            place = kept[rank]
+            parts[count], spent[count] = new_parts[place], new_costs[place]
+            parents[count], choices[count] = new_parents[place], new_choices[place]
+            count += 1
+    plan = np.full(slots_given, -1, np.int64)
+    if best_label >= 0:
+        plan[best_slot] = best_offer
+        label, k = best_label, best_slot - 1
+        while k >= 0:  # a label of slot k has its offer there
+            plan[k] = choices[label]
+            label = parents[label]
+            k -= 1
+    return best, max(best, ceiling) + slack, plan

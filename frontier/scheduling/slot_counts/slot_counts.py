@@ -10,7 +10,7 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
-from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.shares.bandwidths import best_with_bandwidths, feasible
 from ddlopt.frontier.scheduling.shares.fair_shares import FairSharing
@@ -227,7 +227,7 @@ class _Search:
 
     def bound_by_plans(self) -> None:
         """The bound by whole plans of jobs within patterns of slots, and the best of plans that are near to it."""
-        jobs = None if self.is_over else KeptJobs.of(self.instance)
+        jobs = None if self.is_over else PatternedJobs.of(self.instance)
         if jobs is None:
             return
         reserve_s = 0.0 if self.clock.left_s == np.inf else (1 - _PLANS_SHARE) * self.clock.left_s

@@ -23,7 +23,7 @@ from ddlopt.certificates.scheduling.relaxed import Cluster
 from ddlopt.certificates.scheduling.ring_rows import RingRow
 from ddlopt.certificates.scheduling.typed import TypedCluster, typed_beaten
 from ddlopt.frontier.scheduling import kept_runs
-from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.frontier.scheduling.prove import _by_charges, prove
 from ddlopt.instances.library import certificates
 from ddlopt.models.catalogue import problem_of
@@ -167,10 +167,10 @@ TYPED = (
 @for_each("seed", range(32))
 def test_the_best_plan_on_types_is_the_one_that_is_priced(seed):
     rng, instance = drawn(seed, TYPED)
-    cluster, pricing = TypedCluster(instance), TypePlanPricing(instance)
+    cluster, pricing = TypedCluster(instance), PlanPricing(instance)
     assert [float(one) for one in cluster.capacity] == pytest.approx(pricing.capacity.tolist(), rel=1e-8)
     prices = some_prices(rng, instance, cluster)
-    found = pricing.plans(np.array(prices) / SCALE)
+    found = pricing.answer(np.array(prices) / SCALE)
     for place, best in enumerate(found.values.tolist()):
         choice = offer(instance, cluster, place, SCALE, prices)
         assert not typed_beaten(choice, math.ceil(best * SCALE * (1 + 1e-7)) + 1000)[0]

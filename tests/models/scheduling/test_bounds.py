@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from volume import for_each, slow
 
 from ddlopt.frontier.scheduling import bounds as plans_module
-from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import (
     AllOrNothing,
     Capped,
@@ -98,16 +98,16 @@ def test_plans_without_room_are_a_bound_still():
     for _ in range(40):
         instance = random_instance(rng, jobs=3, slots=4, places=(4,))
         at = clearing_prices(instance).prices
-        above = PlanPricing(instance).answer(at, room=1).bound
+        above = PlanPricing(instance, keeps=False).answer(at, room=1).bound
         assert brute_force(instance).objective <= above * (1 + 1e-9)
-        worse += above > PlanPricing(instance).answer(at).bound * (1 + 1e-9)
+        worse += above > PlanPricing(instance, keeps=False).answer(at).bound * (1 + 1e-9)
     assert worse
 
 
 def test_large_instances_do_not_ask_for_plans(monkeypatch):
     instance = _instance(np.random.default_rng(3))
     assert PROBLEM.tightest_bound(instance) < bound(instance)
-    monkeypatch.setattr(plans_module, "_PLANS_WORK", 0)
+    monkeypatch.setattr(plans_module, "EFFORT", plans_module.Effort(plans=0))
     instance = _instance(np.random.default_rng(3))
     assert PROBLEM.tightest_bound(instance) == clearing_prices(instance).bound == quick_bound(instance).bound
 

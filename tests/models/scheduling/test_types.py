@@ -9,8 +9,9 @@ from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt.certificates.scheduling.relaxed import Cluster, choices
-from ddlopt.frontier.scheduling.prices.offers import typed_pool
-from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing, typed_bound
+from ddlopt.frontier.scheduling.bounds import typed_bound
+from ddlopt.frontier.scheduling.prices.offers import pools_of
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound
@@ -46,8 +47,8 @@ def drawn(seed, **features):
 
 def every_plan(asked, i, prices):
     """The largest utility less cost of job i at (T, K) prices of a worker, trying all workers by type in all slots."""
-    job, rooms = asked.jobs[i], typed_pool(asked).rooms[i]
-    names = typed_pool(asked).names
+    job, rooms = asked.jobs[i], pools_of(asked).rooms[i]
+    names = pools_of(asked).names
     ways = [(0.0, (0,) * len(rooms))]
     for counts in itertools.product(*(range(room + 1) for room in rooms)):
         used = [name for name, count in zip(names, counts, strict=True) if count]
@@ -67,9 +68,9 @@ def every_plan(asked, i, prices):
 def test_plans_are_as_good_as_all_plans(seed):
     asked = drawn(seed, places=(2, 3), utilities=tuple(UTILITIES), deadlines=True, min_workers=seed % 3 == 0)
     rng = np.random.default_rng(seed)
-    pricing = TypePlanPricing(asked)
+    pricing = PlanPricing(asked)
     prices = rng.uniform(0, 0.6, (asked.slots, len(pricing.capacity))) * (rng.random((asked.slots, 1)) < 0.8)
-    found = pricing.plans(prices, slack=1e-9)
+    found = pricing.answer(prices, slack=1e-9)
     every = [every_plan(asked, i, pricing.worker_prices(i, prices)) for i in range(len(asked.jobs))]
     assert found.values == pytest.approx(every, abs=1e-6)
     total = sum(every) + float(prices.sum(axis=0) @ pricing.capacity)
@@ -78,7 +79,7 @@ def test_plans_are_as_good_as_all_plans(seed):
         widths = np.where(offers >= 0, pricing.offers[i].widths[offers], 0)
         assert (workers.sum(axis=1) == widths).all()
         assert (workers <= pricing.cluster.rooms[i]).all()
-    assert pricing.plans(prices, slack=1e-3, room=2).bound >= total
+    assert pricing.answer(prices, slack=1e-3, room=2).bound >= total
 
 
 @for_each("seed", seeds(3, 60))
@@ -86,7 +87,7 @@ def test_plans_are_as_good_as_all_plans(seed):
 def test_prices_bound_every_schedule(features, seed):
     asked = drawn(seed, places=(2, 2), utilities=tuple(UTILITIES), **features)
     best = brute_force(asked).objective
-    pricing = TypePlanPricing(asked)
+    pricing = PlanPricing(asked)
     rng = np.random.default_rng(seed)
     for size in (0.0, 0.05, 0.5):
         answer = pricing.answer(size * rng.uniform(0, 1, (asked.slots, len(pricing.capacity))))

@@ -11,9 +11,9 @@ from ddlopt import load
 from ddlopt.frontier.scheduling.job_plans import near_plans
 from ddlopt.frontier.scheduling.job_plans.master import PlanMaster
 from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
-from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
-from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Asked
@@ -29,7 +29,7 @@ SHAPES = (
 
 
 def near(instance):
-    jobs = KeptJobs.of(instance)
+    jobs = PatternedJobs.of(instance)
     patterned = PatternedPlans(jobs, ALWAYS)
     patterned.improve(0.0)
     patterned.master.close()
@@ -44,7 +44,7 @@ def test_no_schedule_is_better_and_one_of_a_single_pool_is_found(seed):
     plans = near(instance)
     found = plans.nearest(best - 0.01, ALWAYS, ENOUGH, 0)
     assert best * (1 - 1e-6) <= found.bound <= plans.bound * (1 + 1e-9)
-    if len(shape["places"]) == 1 and KeptJobs.of(instance).lengths.max() == 1:
+    if len(shape["places"]) == 1 and PatternedJobs.of(instance).lengths.max() == 1:
         # What fits by widths can be placed, and every slot is apart.
         assert found.bound == pytest.approx(best, rel=1e-5)
 
@@ -70,13 +70,13 @@ def test_all_plans_that_are_near_enough_are_listed(seed):
     """Against every choice of widths in the slots of a job's window."""
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, jobs=2, slots=4, **SHAPES[seed % len(SHAPES)])
-    plans, pricing = near(instance), KeptPlanPricing(instance)
+    plans, pricing = near(instance), PlanPricing(instance, keeps=True)
     taken = float(rng.choice([0.01, 0.1, 0.5]))
     for job in range(2):
-        wanted, widths = instance.jobs[job], pricing.widths[job]
+        wanted, widths = instance.jobs[job], pricing.offers[job].widths
         window = range(wanted.arrival, instance.last_slot(job))
         costs, part_of = plans._costs[job], dict(zip(widths.tolist(), pricing.parts[job].tolist(), strict=True))
-        listed = {tuple(row) for row in plans._listed_of(job, taken).tolist()}
+        listed = {tuple(row) for row in pricing.widths_of(job, plans._listed_of(job, taken)).tolist()}
         for chosen in itertools.product([0, *widths.tolist()], repeat=len(window)):
             done = sum(part_of[width] for width in chosen if width)
             paid = sum(costs[t, int(np.searchsorted(widths, w))] for t, w in zip(window, chosen, strict=True) if w)

@@ -8,11 +8,10 @@ import pytest
 from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, seeds
 
-from ddlopt.frontier.scheduling.job_plans.patterned_jobs import KeptJobs, TypeJobs, bound_by_patterns
+from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs, bound_by_patterns
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
-from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
-from ddlopt.frontier.scheduling.prices.type_plans import TypePlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.solvers.heuristic import Asked
 
 ALWAYS = Asked(lambda: False)
@@ -70,7 +69,7 @@ def test_every_pattern_keeps_to_cuts_and_what_no_mixture_has_breaks_one(seed):
 def test_bounds_hold_and_are_no_worse_than_those_by_prices(seed):
     asked = drawn(seed)
     best = brute_force(asked).objective
-    jobs = (TypeJobs if asked.typed else KeptJobs).of(asked)
+    jobs = PatternedJobs.of(asked)
     if jobs is None:
         assert asked.typed  # places on servers matter there
         return
@@ -80,7 +79,7 @@ def test_bounds_hold_and_are_no_worse_than_those_by_prices(seed):
     found = patterned.best
     assert best - 1e-9 * (1 + best) <= found.bound <= before * (1 + 1e-5) + 1e-6
     # The bound is the worth of single plans at the charges, and what patterns pay.
-    pricing = TypePlanPricing(asked) if asked.typed else KeptPlanPricing(asked)
+    pricing = PlanPricing(asked, keeps=not asked.typed)
     assert pricing.instance is asked
     value = jobs.plans_at(found.charges, found.income, 1e-9, 10_000)[1]
     assert found.bound == pytest.approx(math.fsum(value) + found.income, rel=1e-5, abs=1e-6)
@@ -95,7 +94,7 @@ def test_three_jobs_of_which_two_fit_are_no_three_halves():
     asked = asked.model_copy(update={"jobs": jobs, "energy_price_per_j": 0.0})
     alone = float(job.utility.of(1.0))
     assert bound_by_patterns(asked, ALWAYS, 0.0) == pytest.approx(2 * alone, rel=1e-4)
-    assert PatternedPlans(KeptJobs.of(asked), ALWAYS).solve(0.0).value == pytest.approx(3 * alone, rel=1e-4)
+    assert PatternedPlans(PatternedJobs.of(asked), ALWAYS).solve(0.0).value == pytest.approx(3 * alone, rel=1e-4)
 
 
 def test_what_is_not_covered_has_no_bound():

@@ -10,7 +10,7 @@ from volume import for_each, seeds
 from ddlopt import instances
 from ddlopt.frontier.scheduling.job_plans import kept_search
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
-from ddlopt.frontier.scheduling.prices.kept_plans import KeptPlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.scheduling.problem import PROBLEM
@@ -55,7 +55,7 @@ def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
     prices = rng.random((5, 1)) * rng.choice([0.02, 0.1, 0.3]) * asked.jobs[0].utility.value
     every = all_plans(asked, prices[:, 0])
     best = max(every.values())
-    pricing = KeptPlanPricing(asked)
+    pricing = PlanPricing(asked, keeps=True)
     found = pricing.answer(prices)
     income = float(prices.sum(axis=0) @ pricing.capacity)
     assert found.values[0] == pytest.approx(best, abs=1e-9)
@@ -66,7 +66,7 @@ def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
 
     slack = 0.2 * asked.jobs[0].utility.value
     (listed,) = pricing.near_best(pricing.costs(prices), found.values, slack, 100_000)
-    mine = {tuple(row) for row in listed.tolist()}
+    mine = {tuple(row) for row in pricing.widths_of(0, listed).tolist()}
     assert len(mine) == len(listed)
     assert mine <= every.keys()
     for plan, value in every.items():
@@ -79,7 +79,7 @@ def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
 
 def test_plans_that_are_too_many_are_not_listed():
     asked = drawn(0, 1, 5)
-    pricing = KeptPlanPricing(asked)
+    pricing = PlanPricing(asked, keeps=True)
     free = np.zeros((5, 1))
     assert pricing.near_best(pricing.costs(free), pricing.answer(free).values, 10.0, 3) is None
 

@@ -7,8 +7,8 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
-from ddlopt.frontier.scheduling.prices.job_plans import PlanPricing
 from ddlopt.frontier.scheduling.prices.plan_kernels import best_plan
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
 
@@ -103,7 +103,8 @@ def test_too_many_labels_cost_only_sharpness():
     instance = random_instance(np.random.default_rng(1), jobs=1, slots=8, places=(4,), arrivals=False)
     pricing = PlanPricing(instance)
     prices = np.sort(np.random.default_rng(2).uniform(0.0, 0.1, 8))
-    sharp, crowded = (best_plan(pricing._jobs, 0, prices, 1e-9, room) for room in (50_000, 2))
+    costs, parts = np.outer(prices, pricing.offers[0].widths), pricing.parts[0]
+    sharp, crowded = (best_plan(pricing._utilities, 0, costs, parts, True, 1e-9, room) for room in (50_000, 2))
     assert sharp[0] == pytest.approx(sharp[1], abs=1e-8)
     assert crowded[0] <= sharp[0] <= crowded[1]
 
