@@ -20,31 +20,23 @@ _PRICES = "ddlopt.frontier.scheduling.prices"
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a bound may take that is calculated before anything is searched for.
-
-    Parameters
-    ----------
-    slack, room : float, int
-        How near to the best its plans must be, and how many beginnings of one are kept. The bound allows for both, and
-        is off by far less than the tenth of a per cent that its prices leave open.
-    plans : int
-        Work of plain plans, :func:`~ddlopt.models.scheduling.bounds.work_of_plans`: a tenth of a second.
-    kept_ns, typed_ns : int
-        Work of plans that are kept, and of those on types, in nanoseconds: half a minute of the latter, which are asked
-        for once, where no other bound knows that fast types are few.
-    most_offers : int
-        Of all jobs in a slot, for the same reason: the linear relaxation has a column for each in every interval.
-    least_weight : float
-        Of a job in the smallest part done: utilities have to be positive.
-    """
+    """How long a bound may take that is calculated before anything is searched for."""
 
     slack: float = 1e-5
+    """How near to the best plans must be, as a part of their job's worth. The bound allows for it; that is far less
+    than the tenth of a per cent by which it is mostly off."""
     room: int = 300
+    """Beginnings of a plan that are kept. The bound allows for those that are dropped."""
     plans: int = 4_000_000
+    """Work of plain plans, :func:`~ddlopt.models.scheduling.bounds.work_of_plans`: a tenth of a second."""
     kept_ns: int = 300_000_000
+    """Work of plans that are kept: a third of a second, and they seldom say more where there are so many."""
     typed_ns: int = 25_000_000_000
+    """Work of plans on types: no other bound knows that fast types are few, so that it may take half a minute."""
     most_offers: int = 20_000
+    """Of all jobs in a slot: the linear relaxation has a column for each in every interval."""
     least_weight: float = 1e-9
+    """Of a job in the smallest part done, since utilities have to be positive."""
 
 
 EFFORT = Effort()

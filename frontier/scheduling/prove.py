@@ -13,7 +13,6 @@ from ddlopt.certificates.scheduling.typed import TypedCluster
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans, best_prices
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import jobs_of
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
-from ddlopt.frontier.scheduling.job_plans.type_search import best_type_prices
 from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_of
 from ddlopt.models.errors import NotApplicableError, RefutedError
@@ -49,7 +48,7 @@ def prove(
         asked, start, most = instance, solution, target
     if asked.objective != "utility" or work_of_plans(asked) > _MOST_WORK:
         return None
-    found = _typed(asked, expired) if asked.typed else _untyped(asked, start, expired)
+    found = _best(asked, start, expired)
     if found is None or expired():
         return None
     prices, values = found
@@ -133,24 +132,15 @@ def _surplus(instance: SchedulingInstance, values: Floats, scale: int, most: int
     return None if spare < 0 else [each + spare // len(least) for each in least]
 
 
-def _untyped(
+def _best(
     instance: SchedulingInstance, start: Schedule | None, expired: Callable[[], bool]
 ) -> tuple[Floats, Floats] | None:
-    """(T, R) prices, and (I,) what the best plan of each job is worth at them."""
-    keeps = instance.changes_cost or instance.runs_are_long
-    if keeps and start is None:
+    """(T, K R) prices, and (I,) what the best plan of each job is worth at them; of a relaxation if more matters."""
+    pricing = PlanPricing(instance)
+    if pricing.keeps and start is None:
         return None
-    if JobPlans().refuses(instance) is None:
+    if JobPlans().refuses(instance) is None and (instance.preemptive or not instance.typed):
         prices = best_prices(instance, start, Asked(expired))
     else:
-        prices = clearing_prices(instance).prices
-    return None if expired() else (prices, PlanPricing(instance).answer(prices).values)
-
-
-def _typed(instance: SchedulingInstance, expired: Callable[[], bool]) -> tuple[Floats, Floats] | None:
-    """The same by type, (T, K R); of a relaxation if types are not all that matters."""
-    if instance.preemptive and JobPlans().refuses(instance) is None:
-        prices = best_type_prices(instance, Asked(expired))
-    else:
-        prices = prices_of(fluid(instance))
-    return None if expired() else (prices, PlanPricing(instance).answer(prices).values)
+        prices = prices_of(fluid(instance)) if instance.typed else clearing_prices(instance).prices
+    return None if expired() else (prices, pricing.answer(prices).values)

@@ -1,25 +1,24 @@
 """Column generation over plans of jobs: the sharpest bound there is here, and schedules near it."""
 
 import math
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.frontier.scheduling.intervals import intervals
+from ddlopt.frontier.scheduling.job_plans import rounds
 from ddlopt.frontier.scheduling.job_plans.job_windows import JobWindows
 from ddlopt.frontier.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
 from ddlopt.frontier.scheduling.job_plans.kept_search import refusal as kept_refusal
-from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans.master import Optimum
 from ddlopt.frontier.scheduling.job_plans.packing import Packer
+from ddlopt.frontier.scheduling.job_plans.rounds import Rounds
 from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.frontier.scheduling.job_plans.slot_windows import SlotWindows
-from ddlopt.frontier.scheduling.job_plans.type_search import TypeSearch
+from ddlopt.frontier.scheduling.job_plans.type_search import TypeSearch, best_type_prices
 from ddlopt.frontier.scheduling.job_plans.type_search import refusal as type_refusal
 from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
-from ddlopt.frontier.scheduling.prices.plan_pricing import PlanAnswer, PlanPricing
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.bounds import prices as clearing_prices
@@ -31,20 +30,29 @@ from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _OWN = "ddlopt.frontier.scheduling.prices"
 _PLANS, _KEPT, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.kept_kernels", f"{_OWN}.row_kernels"
-# Sweeps end when they gain nothing, far earlier.
-_SWEEPS = 100
-_COARSE, _FINE = 5e-7, 1e-8
-"""What each plan may be off by in the rounds, and in the last answer at the best prices."""
-_DIVERSE = 12
-"""Answers at prices that are off by some per cent, for more plans to choose from."""
-_TO_ROUND = 0.3
-"""Part of the time left that the rounds leave for schedules."""
-_TO_GUIDE = 0.4
-"""Part of the time for the linear relaxation and its sweeps, which seldom take it."""
-_SMALL = 8_000
-"""Choices of a width up to which the rounds are quick."""
-# Columns of the slots' program.
-_LARGEST = 600_000
+ROUNDS = rounds.Effort()
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What the search does beside its options."""
+
+    sweeps: int = 100
+    """Most in a row. They end when they gain nothing, far earlier."""
+    diverse: int = 12
+    """Answers at prices near the best, for more plans to choose whole ones from: of the rounds' own, few fit
+    together."""
+    noise: tuple[float, ...] = (0.01, 0.03)
+    """By which parts these prices are off: within them plans are other ones, but still nearly the best."""
+    to_guide: float = 0.4
+    """Part of the time for the linear relaxation and its sweeps, which seldom take it."""
+    small: int = 8_000
+    """Choices of a width up to which the rounds are quick, and need no guide."""
+    largest: int = 600_000
+    """Columns of the slots' program. Beyond, the rounds take minutes, and ``lp-guided`` finds more in them."""
+
+
+EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -126,8 +134,10 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
-        if choices > _LARGEST:
-            return f"there are {choices} widths of jobs in slots; from {_LARGEST} on it takes minutes; use lp-guided"
+        if choices > EFFORT.largest:
+            return (
+                f"there are {choices} widths of jobs in slots; from {EFFORT.largest} on it takes minutes; use lp-guided"
+            )
         if instance.typed:
             return type_refusal(instance)
         if instance.changes_cost or instance.runs_are_long:
@@ -153,7 +163,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
             search.improve(self.stalls)
             search.improve_windows()
         finally:
-            search.master.close()
+            search.rounds.master.close()
         rows = ({int(i): int(row[i]) for i in np.flatnonzero(row)} for row in search.widths)
         return schedule_of_widths(instance, list(rows)), search.figures
 
@@ -163,23 +173,25 @@ class JobPlans(Heuristic, uses=("seed", "start")):
 
 
 def best_prices(instance: SchedulingInstance, start: Schedule | None, clock: Clock) -> Floats:
-    """(T, R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
+    """(T, K R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
+    if instance.typed:
+        return best_type_prices(instance, clock)
     if start is not None and (instance.changes_cost or instance.runs_are_long):
         return best_kept_prices(instance, start, clock)
     search = _Search(JobPlans(), instance, clock, 0)
     try:
         search.begin(start)
         search.generate()
-        return search.by_slot(search.centre)
+        return search.rounds.by_slot(search.rounds.centre)
     finally:
-        search.master.close()
+        search.rounds.master.close()
 
 
 def _guide(instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule | None:
     """What the linear relaxation leads to, of an instance so large that the rounds may take most of the time."""
-    if not _SMALL < choices_of_relaxation(instance) <= _LARGEST or clock.expired:
+    if not EFFORT.small < choices_of_relaxation(instance) <= EFFORT.largest or clock.expired:
         return None
-    left = None if clock.left_s == math.inf else _TO_GUIDE * clock.left_s
+    left = None if clock.left_s == math.inf else EFFORT.to_guide * clock.left_s
     with clock.lending_ctrl_c():
         found = LpGuided().solve(instance, Limits(time_s=left), seed)
     return found.solution if isinstance(found.solution, Schedule) else None
@@ -194,24 +206,14 @@ class _Search:
         # A thirtieth of the gap leaves the rest for what the search has to close.
         self.tolerance = min(1e-5, self.gap / 30) if options.tolerance is None else options.tolerance
         self.seed, self.rng = seed, np.random.default_rng(seed)
-        self.pricing = PlanPricing(instance)
         self.slots = SlotSweeps(instance)
-        spans = intervals(instance)
-        self.span_of: Ints = np.full(instance.slots, -1)
-        for k, span in enumerate(spans):
-            self.span_of[span.first : span.last] = k
-        self.lengths: Ints = np.array([span.slots for span in spans])
-        self.firsts: Ints = np.array([span.first for span in spans])
-        self.master = PlanMaster(np.outer(self.lengths, self.pricing.capacity).ravel(), len(instance.jobs))
-        self.known: dict[Any, int] = {}
-        self.value, self.bound, self.prices_bound = -math.inf, math.inf, math.inf
+        self.rounds = Rounds(PlanPricing(instance), clock, ROUNDS, self._note)
+        self.value, self.bound = -math.inf, math.inf
         self.widths: Ints = np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
         self.fractions: Floats = np.zeros(self.widths.shape)
-        self.centre: Floats = np.zeros(0)
-        self.values: Floats = np.zeros(len(instance.jobs))
         self.packer = Packer(instance, self.rng)
-        self.by_jobs = JobWindows(self.pricing, self.firsts, self.lengths, self.rng)
-        self.figures: dict[str, Any] = {}
+        self.by_jobs = JobWindows(self.rounds, self.rng)
+        self.figures = self.rounds.figures
 
     @property
     def is_done(self) -> bool:
@@ -230,7 +232,9 @@ class _Search:
         if start is not None:
             self._sweep(self.slots.progress_of(start))
 
-    def _sweep(self, progress: Floats, backward: bool = False, most: int = _SWEEPS, order: Ints | None = None) -> bool:
+    def _sweep(
+        self, progress: Floats, backward: bool = False, most: int = EFFORT.sweeps, order: Ints | None = None
+    ) -> bool:
         """Sweeps from ``progress``; whether the schedule is a better one after them."""
         before = self.value
         for value, widths in self.slots.sweeps(progress, backward, most, order):
@@ -244,76 +248,25 @@ class _Search:
             self.value, self.widths = value, widths.copy()
             self.clock.report(self.value, self.bound if math.isfinite(self.bound) else None)
 
-    def _price(self, prices: Floats, slack: float = _COARSE) -> PlanAnswer:
-        """Plans at (rows,) prices of the intervals' capacities."""
-        answer = self.pricing.answer(self.by_slot(prices), slack)
-        if answer.bound < self.prices_bound:
-            self.prices_bound, self.centre, self.values = answer.bound, prices, answer.values
-            self.bound = on_grid(self.instance, answer.bound)
-            self.clock.report(self.value, self.bound)
-        return answer
-
-    def by_slot(self, prices: Floats) -> Floats:
-        """(T, R) prices of slots, by those of the intervals."""
-        by_span = np.vstack([prices.reshape(len(self.lengths), -1), np.zeros((1, len(self.pricing.capacity)))])
-        return by_span[self.span_of]
-
-    def _add(self, widths: Iterable[Ints]) -> int:
-        """Add a plan for every job, (T,) widths each; how many are new."""
-        before = len(self.known)
-        for i, plan in enumerate(widths):
-            if plan.any():
-                self._place(i, plan)
-        return len(self.known) - before
-
-    def _place(self, job: int, widths: Ints) -> int:
-        """Place of a plan among those of the master, which gets it if it is new."""
-        here = np.flatnonzero(widths)
-        key = job, tuple(sorted(Counter(zip(self.span_of[here].tolist(), widths[here].tolist(), strict=True)).items()))
-        if key not in self.known:
-            workers = np.bincount(self.span_of[here], weights=widths[here], minlength=len(self.lengths))
-            progress = self.slots.rates(np.full(len(here), job), widths[here]).sum()
-            wanted = self.instance.jobs[job]
-            worth = float(wanted.utility.of(min(1.0, float(progress) / wanted.minibatches)))
-            uses = np.outer(workers, self.pricing.cluster.demand[job]).ravel()
-            cost = float(self.pricing.cluster.worker_cost[0])
-            self.known[key] = len(self.master.plans)
-            self.master.add(Plan(job, widths.copy(), uses, worth - cost * float(workers.sum())))
-        return self.known[key]
+    def _note(self, bound: float) -> None:
+        """Take a bound by prices."""
+        self.bound = on_grid(self.instance, bound)
+        self.clock.report(self.value, self.bound)
 
     def generate(self) -> Optimum:
-        """Rounds until the bound meets the value over the plans found, or most of the time is up; the last optimum."""
-        reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_ROUND * self.clock.left_s
-        clearing = clearing_prices(self.instance).prices[self.span_of >= 0]
-        spans = self.span_of[self.span_of >= 0]
-        sums = np.zeros((len(self.lengths), clearing.shape[1]))
-        np.add.at(sums, spans, clearing)
-        self._add(self.widths.T)
-        self._add(self._price((sums / self.lengths[:, None]).ravel()).widths)
-        rounds = 0
-        while True:
-            optimum = self.master.solve()
-            rounds += 1
-            near = self.prices_bound - optimum.value <= self.tolerance * abs(self.bound)
-            if near or self.is_refuted or self.clock.left_s <= reserve_s:
-                break
-            if not self._add(self._price((self.centre + optimum.prices) / 2).widths) and not self._add(
-                self._price(optimum.prices).widths
-            ):
-                break
-        if self.clock.left_s > reserve_s:
-            self._price(self.centre, _FINE)
-        self.figures |= {"rounds": rounds, "plans": len(self.master.plans), "relaxation": optimum.value}
-        return optimum
+        """Rounds that begin with the best schedule, at the prices of the combinatorial bound."""
+        self.rounds.add_widths(self.widths)
+        first = self.rounds.by_span(clearing_prices(self.instance).prices)
+        return self.rounds.generate(first, self.tolerance, lambda: self.is_refuted)
 
     def round(self, optimum: Optimum) -> None:
         """Sweeps that begin at the fractions, spread over the slots of each interval."""
         shares = optimum.shares
         for place in np.flatnonzero(shares > ZERO_TOL):
-            plan = self.master.plans[place]
-            jobs = np.full(self.instance.slots, plan.job)
-            self.fractions[:, plan.job] += shares[place] * self.slots.rates(jobs, plan.choices)
-        for first, length in zip(self.firsts.tolist(), self.lengths.tolist(), strict=True):
+            plan = self.rounds.master.plans[place]
+            jobs, widths = np.full(self.instance.slots, plan.job), self.rounds.workers[place][:, 0]
+            self.fractions[:, plan.job] += shares[place] * self.slots.rates(jobs, widths)
+        for first, length in zip(self.rounds.firsts.tolist(), self.rounds.lengths.tolist(), strict=True):
             self.fractions[first : first + length] = self.fractions[first : first + length].mean(axis=0)
         for backward in (False, True):
             if not self.is_done:
@@ -321,24 +274,23 @@ class _Search:
 
     def choose_whole_plans(self) -> None:
         """The program in whole plans, of more plans than the rounds needed; packed into slots, and swept."""
-        for _ in range(_DIVERSE):
+        for _ in range(EFFORT.diverse):
             if self.is_done:
                 return
-            noise = self.rng.normal(0.0, self.rng.choice([0.01, 0.03]), len(self.centre))
-            self._add(self._price(self.centre * np.maximum(0.0, 1 + noise)).widths)
-        start = [self._place(i, plan) for i, plan in enumerate(self.widths.T) if plan.any()]
+            self.rounds.add_near(self.rng.choice(EFFORT.noise), self.rng)
+        start = [self.rounds.place_widths(i, plan) for i, plan in enumerate(self.widths.T) if plan.any()]
         left = min(self.options.integer_s, self.clock.left_s / 2)
         if self.is_done or left <= 0:
             return
         with self.clock.lending_ctrl_c():
             limits = Limits(time_s=left, gap=self.gap / 5)
-            plans, outcome = self.master.whole_plans(start, limits, self.seed)
+            plans, outcome = self.rounds.master.whole_plans(start, limits, self.seed)
         self.clock.interrupted |= outcome.interrupted
         if outcome.objective is not None and not self.is_done:
             self.figures["whole_plans"] = outcome.objective
             whole = np.zeros_like(self.widths)
             for plan in plans:
-                whole[:, plan.job] = plan.choices
+                whole[:, plan.job] = self.rounds.pricing.widths_of(plan.job, plan.choices)
             self._pack(whole)
 
     def _pack(self, whole: Ints) -> bool:
@@ -348,7 +300,7 @@ class _Search:
         """
         before = self.value
         widths = self.widths.copy()
-        for first, length in zip(self.firsts.tolist(), self.lengths.tolist(), strict=True):
+        for first, length in zip(self.rounds.firsts.tolist(), self.rounds.lengths.tolist(), strict=True):
             mine = slice(first, first + length)
             if not np.array_equal(np.sort(whole[mine], axis=0), np.sort(widths[mine], axis=0)):
                 wanted = {
@@ -394,12 +346,13 @@ class _Search:
 
     def _losses(self) -> Floats:
         """(I,) what each job's plan is worth less than the best one at the best prices."""
-        prices = self.by_slot(self.centre)
-        losses = self.values.copy()
+        rounds, pricing = self.rounds, self.rounds.pricing
+        prices = rounds.by_slot(rounds.centre)
+        losses = np.zeros(len(self.instance.jobs)) if rounds.best is None else rounds.best.values.copy()
         for i, job in enumerate(self.instance.jobs):
             here = np.flatnonzero(self.widths[:, i])
             widths = self.widths[here, i]
             progress = float(self.slots.rates(np.full(len(here), i), widths).sum())
-            costs = prices[here] @ self.pricing.cluster.demand[i] + self.pricing.cluster.worker_cost[0]
+            costs = prices[here] @ pricing.cluster.demand[i] + pricing.cluster.worker_cost[0]
             losses[i] -= float(job.utility.of(min(1.0, progress / job.minibatches))) - float(widths @ costs)
         return losses

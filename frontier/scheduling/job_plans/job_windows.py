@@ -3,7 +3,7 @@
 import highspy
 import numpy as np
 
-from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
+from ddlopt.frontier.scheduling.job_plans.rounds import Rounds
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import outer_pieces
 from ddlopt.models.scheduling.fastest import fastest_rates
@@ -37,17 +37,16 @@ class JobWindows:
 
     Parameters
     ----------
-    pricing : PlanPricing
+    rounds : Rounds
         Of an instance that is preemptive, on an exact pool.
-    firsts, lengths : (K,) array
-        First slots and slots of the intervals, in which the same jobs may run.
     rng : numpy.random.Generator
     """
 
-    def __init__(self, pricing: PlanPricing, firsts: Ints, lengths: Ints, rng: np.random.Generator) -> None:
-        self._instance, self._pricing, self._rng = pricing.instance, pricing, rng
+    def __init__(self, rounds: Rounds, rng: np.random.Generator) -> None:
+        self._instance, self._pricing, self._rng = rounds.pricing.instance, rounds.pricing, rng
         self._spans = [
-            slice(first, first + slots) for first, slots in zip(firsts.tolist(), lengths.tolist(), strict=True)
+            slice(first, first + slots)
+            for first, slots in zip(rounds.firsts.tolist(), rounds.lengths.tolist(), strict=True)
         ]
         self._parts = [_useful(self._instance, job) for job in range(len(self._instance.jobs))]
         self.size = min(_JOBS, float(len(self._instance.jobs)))

@@ -3,19 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import highspy
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from ddlopt.models.errors import SolverError
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
-
-_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 
 
 class Plan(NamedTuple):
@@ -41,28 +37,22 @@ class PlanMaster:
     def __init__(self, capacities: Floats, jobs: int) -> None:
         self.plans: list[Plan] = []
         self._capacities, self._jobs = capacities, jobs
-        self._highs = SilentHighs()
-        for name, value in _OPTIONS.items():
-            self._highs.setOptionValue(name, value)
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
+        self._program = RestrictedMaster("plans")
         for limit in [*capacities.tolist(), *[1.0] * jobs]:
-            self._highs.addRow(-highspy.kHighsInf, limit, 0, *nothing)
+            self._program.add_row(-INF, limit)
 
     def add(self, plan: Plan) -> None:
         """Add a plan; the program minimises the negative worth."""
         used, mine = np.flatnonzero(plan.uses), len(self._capacities)
         # Rows of jobs stand between those of capacities and those of cuts.
-        rows = np.append(np.where(used < mine, used, used + self._jobs), mine + plan.job).astype(np.int32)
-        values = np.append(plan.uses[plan.uses != 0], 1.0)
-        status = self._highs.addCol(-plan.worth, 0.0, highspy.kHighsInf, len(rows), rows, values)
-        if status != highspy.HighsStatus.kOk:
-            raise SolverError(f"HiGHS does not take a plan of job {plan.job} ({status.name})")
+        rows = np.append(np.where(used < mine, used, used + self._jobs), mine + plan.job)
+        self._program.add(-plan.worth, rows, np.append(plan.uses[plan.uses != 0], 1.0))
         self.plans.append(plan)
 
     def cut(self, uses: Floats, limit: float) -> None:
         """Add a cut, of which the plans so far use (plans,) ``uses``; plans that come later have it among theirs."""
         here = np.flatnonzero(uses)
-        self._highs.addRow(-highspy.kHighsInf, limit, len(here), here.astype(np.int32), uses[here])
+        self._program.add_row(-INF, limit, here, uses[here])
 
     def solve(self) -> Optimum:
         """The optimum over the plans so far.
@@ -74,15 +64,9 @@ class PlanMaster:
         """
         if not self.plans:  # no job is worth anything; HiGHS takes no program without columns
             return Optimum(0.0, np.zeros(len(self._capacities)), np.zeros(0))
-        self._highs.run()
-        status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"the program over {len(self.plans)} plans ended with {status.name}")
-        solution = self._highs.getSolution()
-        rows, mine = np.asarray(solution.row_dual), len(self._capacities)
-        prices = np.maximum(0.0, -np.concatenate((rows[:mine], rows[mine + self._jobs :])))
-        value = -float(self._highs.getInfo().objective_function_value)
-        return Optimum(value, prices, np.asarray(solution.col_value))
+        found, mine = self._program.solve(), len(self._capacities)
+        prices = np.maximum(0.0, -np.concatenate((found.duals[:mine], found.duals[mine + self._jobs :])))
+        return Optimum(-found.value, prices, found.values)
 
     def whole_plans(self, start: Sequence[int], limits: Limits, seed: int) -> tuple[list[Plan], Outcome]:
         """The best choice of whole plans that is found, from the places of those in ``start``."""
@@ -114,7 +98,7 @@ class PlanMaster:
 
     def close(self) -> None:
         """Give HiGHS' memory back."""
-        self._highs.clear()
+        self._program.close()
 
 
 def _sum(coefficients: list[float], variables: list[pyo.Var]) -> LinearExpression:

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from ddlopt.certificates.scheduling.ring_rows import ring_rows
-from ddlopt.frontier.scheduling.intervals import intervals
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlan, PatternedPlans
+from ddlopt.frontier.scheduling.job_plans.rounds import each_slot, interchangeable_slots
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.frontier.scheduling.type_rows import TypeRows
@@ -49,7 +49,7 @@ class PatternedJobs:
         self.pricing, self.options, instance = pricing, options, pricing.instance
         self._starts: Ints = np.array(options.starts)
         self.keeps = not instance.typed and (instance.changes_cost or instance.runs_are_long)
-        self.lengths, self.span_of = _each_slot(instance) if self.keeps else _spans(instance)
+        self.lengths, self.span_of = each_slot(instance) if self.keeps else interchangeable_slots(instance)
         # Where classes have several types, their offers say what fits only if a worker's energy is the same on all.
         each = pricing.cluster.worker_cost[0]
         self._energy: Floats = each * np.concatenate([own.widths for own in pricing.offers]).astype(float)
@@ -114,19 +114,6 @@ def _offers_on_types(pricing: PlanPricing) -> SlotOptions | None:
 def _starts(pricing: PlanPricing) -> Ints:
     found: Ints = np.cumsum([0, *(len(own.widths) for own in pricing.offers)])
     return found
-
-
-def _each_slot(instance: SchedulingInstance) -> tuple[Ints, Ints]:
-    """Every slot as an interval: (T,) lengths, and (T,) the interval of each."""
-    return np.ones(instance.slots, dtype=np.int64), np.arange(instance.slots)
-
-
-def _spans(instance: SchedulingInstance) -> tuple[Ints, Ints]:
-    """Alike slots as intervals: (K,) lengths, and (T,) the interval of each slot, -1 where no job may run."""
-    spans, span_of = intervals(instance), np.full(instance.slots, -1)
-    for k, span in enumerate(spans):
-        span_of[span.first : span.last] = k
-    return np.array([span.slots for span in spans]), span_of
 
 
 def _by_slot(charges: Floats, span_of: Ints) -> Floats:

@@ -1,16 +1,16 @@
 """Column generation over plans of jobs where accelerators are of several types."""
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from ddlopt.frontier.scheduling.intervals import intervals
-from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
+from ddlopt.frontier.scheduling.job_plans import rounds
+from ddlopt.frontier.scheduling.job_plans.master import Optimum
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
+from ddlopt.frontier.scheduling.job_plans.rounds import Rounds
 from ddlopt.frontier.scheduling.prices.fluid import fluid
-from ddlopt.frontier.scheduling.prices.plan_pricing import PlanAnswer, PlanPricing, prices_of
+from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_of
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
@@ -19,16 +19,10 @@ from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
+from ddlopt.solvers.scheduling.slot.rates import Floats
 
-_COARSE, _FINE = 1e-6, 1e-8
-"""What each plan may be off by in the rounds, and in the last answer at the best prices."""
-_ROOM, _FINE_ROOM = 20, 2_000
-"""Beginnings of a plan kept in the rounds, and in the last answer: without them the bound is a little weaker."""
-_TO_ROUND = 0.4
-"""Part of the time left that the rounds leave for schedules."""
-_STALLS, _LEAST_GAIN = 30, 1e-6
-"""Rounds without a bound that is better by this part, after which they end."""
+# With several types beginnings of plans are many; bounds are only a little weaker if few are kept.
+ROUNDS = rounds.Effort(coarse=1e-6, room=20, fine_room=2_000, reserve=0.4, stalls=30)
 
 Item = tuple[int, tuple[int, ...]]
 """Job, workers by type."""
@@ -48,18 +42,9 @@ class TypeSearch:
     def __init__(self, instance: SchedulingInstance, clock: Clock, gap: float) -> None:
         self.instance, self.clock, self.gap = instance, clock, gap
         self.pricing = PlanPricing(instance)
-        spans = intervals(instance)
-        self.firsts: Ints = np.array([span.first for span in spans])
-        self.lengths: Ints = np.array([span.slots for span in spans])
-        self.span_of: Ints = np.full(instance.slots, -1)
-        for k, span in enumerate(spans):
-            self.span_of[span.first : span.last] = k
-        self.master = PlanMaster(np.outer(self.lengths, self.pricing.capacity).ravel(), len(instance.jobs))
-        self.workers: list[Ints] = []
-        """(T, K) of every plan of the master."""
-        self._known: dict[Any, int] = {}
-        self.bound, self.centre = math.inf, np.zeros(0)
-        self.figures: dict[str, Any] = {}
+        self.rounds = Rounds(self.pricing, clock, ROUNDS, self._note)
+        self.bound = math.inf
+        self.figures = self.rounds.figures
 
     def answer(self, seed: int, start: Schedule | None) -> tuple[Schedule, dict[str, Any]]:
         """The best schedule that is found; rounds, plans, the value over them, and what windows did."""
@@ -69,7 +54,7 @@ class TypeSearch:
             if self.clock.left_s > 0:
                 candidates.append(self._whole_plans(seed))
         finally:
-            self.master.close()
+            self.rounds.master.close()
         best = max(candidates, key=lambda one: _worth(self.instance, one), default=None)
         found, more = TypeWindows().answer(self.instance, seed, self.clock, best)
         value = _worth(self.instance, found)
@@ -78,80 +63,29 @@ class TypeSearch:
             self.clock.report(None, self.bound)
         return found, {**self.figures, **more}
 
-    def by_slot(self, prices: Floats) -> Floats:
-        """(T, K R) prices of slots, by those of the intervals."""
-        by_span = np.vstack([prices.reshape(len(self.lengths), -1), np.zeros((1, len(self.pricing.capacity)))])
-        return by_span[self.span_of]
-
-    def _price(self, prices: Floats, slack: float = _COARSE, room: int = _ROOM) -> PlanAnswer:
-        answer = self.pricing.answer(self.by_slot(prices), slack, room)
-        if answer.bound < self.bound:
-            self.bound, self.centre = answer.bound, prices
-            self.clock.report(None, self.bound)
-        return answer
-
-    def _add(self, answer: PlanAnswer) -> int:
-        """Add the plans; how many are new."""
-        before = len(self._known)
-        for i, (offers, workers) in enumerate(zip(answer.offers, answer.workers, strict=True)):
-            here = np.flatnonzero(offers >= 0)
-            if not len(here):
-                continue
-            rows = zip(
-                self.span_of[here].tolist(), offers[here].tolist(), map(tuple, workers[here].tolist()), strict=True
-            )
-            key = i, tuple(sorted(Counter(rows).items()))
-            if key not in self._known:
-                self._known[key] = len(self.master.plans)
-                self._add_plan(i, offers, workers)
-        return len(self._known) - before
-
-    def _add_plan(self, job: int, offers: Ints, workers: Ints) -> None:
-        here = np.flatnonzero(offers >= 0)
-        uses = np.zeros((len(self.lengths), len(self.pricing.capacity)))
-        each = np.einsum("tk,r->tkr", workers[here], self.pricing.cluster.demand[job]).reshape(len(here), -1)
-        np.add.at(uses, self.span_of[here], each)
-        wanted = self.instance.jobs[job]
-        part = min(1.0, float(self.pricing.offers[job].gains[offers[here]].sum()) / wanted.minibatches)
-        cost = float((workers[here] @ self.pricing.cluster.worker_cost).sum())
-        self.master.add(Plan(job, offers.copy(), uses.ravel(), float(wanted.utility.of(part)) - cost))
-        self.workers.append(workers.copy())
+    def _note(self, bound: float) -> None:
+        """Take a bound by prices."""
+        self.bound = bound
+        self.clock.report(None, bound)
 
     def generate(self) -> Optimum:
-        """Rounds until the bound meets the value over the plans found, or most of the time is up."""
-        reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_ROUND * self.clock.left_s
+        """Rounds that begin at the prices of the linear relaxation."""
         first = prices_of(fluid(self.instance))
-        self._add(self._price(first[self.firsts].ravel()))
-        rounds, stalled = 0, 0
-        while True:
-            optimum = self.master.solve()
-            rounds += 1
-            near = self.bound - optimum.value <= self.gap / 30 * abs(self.bound)
-            if self.clock.left_s <= reserve_s or near or stalled >= _STALLS:
-                break
-            before = self.bound
-            new = self._add(self._price((self.centre + optimum.prices) / 2))
-            if not new and not self._add(self._price(optimum.prices)):
-                break
-            stalled = 0 if before - self.bound > _LEAST_GAIN * abs(self.bound) else stalled + 1
-        if self.clock.left_s > reserve_s:
-            self._price(self.centre, _FINE, _FINE_ROOM)
-        self.figures |= {"rounds": rounds, "plans": len(self.master.plans), "relaxation": optimum.value}
-        return optimum
+        return self.rounds.generate(first[self.rounds.firsts].ravel(), self.gap / 30)
 
     def _whole_plans(self, seed: int) -> Schedule:
         """Of the program in whole plans, packed into slots."""
         with self.clock.lending_ctrl_c():
             left = math.inf if self.clock.left_s == math.inf else self.clock.left_s / 3
             limits = Limits(time_s=min(30.0, left), gap=self.gap / 5)
-            plans, outcome = self.master.whole_plans([], limits, seed)
+            plans, outcome = self.rounds.master.whole_plans([], limits, seed)
         self.clock.interrupted |= outcome.interrupted
-        place_of = {id(plan): place for place, plan in enumerate(self.master.plans)}
+        place_of = {id(plan): place for place, plan in enumerate(self.rounds.master.plans)}
         slots: list[dict[int, Workers]] = [{} for _ in range(self.instance.slots)]
-        for k, first in enumerate(self.firsts.tolist()):
-            mine = range(first, first + int(self.lengths[k]))
+        for k, first in enumerate(self.rounds.firsts.tolist()):
+            mine = range(first, first + int(self.rounds.lengths[k]))
             items = [
-                (plan.job, tuple(self.workers[place_of[id(plan)]][t].tolist()))
+                (plan.job, tuple(self.rounds.workers[place_of[id(plan)]][t].tolist()))
                 for plan in plans
                 for t in mine
                 if plan.choices[t] >= 0
@@ -205,9 +139,9 @@ def best_type_prices(instance: SchedulingInstance, clock: Clock) -> Floats:
     search = TypeSearch(instance, clock, 1e-4)
     try:
         search.generate()
-        return search.by_slot(search.centre)
+        return search.rounds.by_slot(search.rounds.centre)
     finally:
-        search.master.close()
+        search.rounds.master.close()
 
 
 def refusal(instance: SchedulingInstance) -> str | None:

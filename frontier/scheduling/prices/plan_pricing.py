@@ -20,32 +20,24 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Effort:
-    """How exactly best plans are asked for where nothing else is said.
-
-    Parameters
-    ----------
-    slack : float
-        What a plan may be off by, as a part of its job's worth: a thousandth of the gap that exact methods end at by
-        default, so that it costs them nothing.
-    room, kept_room : int
-        Beginnings of plans kept for one job in a slot, and for one job at one width where plans are kept. Library
-        instances hardly ever have more than some thousands, and so many take 2 MB.
-    finest, coarsest : int
-        Most and fewest steps of progress in the look ahead of plans that are kept. With twice the finest, answers took
-        longer and kept no fewer beginnings; below the coarsest it prunes next to nothing.
-    cells : int
-        Of the table of that look ahead, where it has the finest steps: 32 MB.
-    listed : int
-        Steps where plans are listed, in four times as much memory: rounding makes them look better than they are.
-    """
+    """How exactly best plans are asked for where nothing else is said."""
 
     slack: float = 1e-8
+    """What a plan may be off by, as a part of its job's worth: a thousandth of the gap that exact methods end at by
+    default, so that it costs them nothing."""
     room: int = 50_000
+    """Beginnings of plans kept for one job in a slot: 2 MB, and most jobs have far fewer."""
     kept_room: int = 20_000
+    """The same at one width, where plans are kept: there are as many lists as widths."""
     finest: int = 2**12
+    """Most steps of progress in the look ahead of plans that are kept. It is calculated whole before the search, so
+    that finer steps must save more beginnings than they cost."""
     coarsest: int = 2**6
+    """Fewest steps: rounded up to fewer, progress in each slot looks like all of it, and nothing is pruned."""
     cells: int = 2**22
+    """Of the table of that look ahead, where it has the finest steps: 32 MB."""
     listed: int = 2**14
+    """Steps where plans are listed, in four times as much memory: what rounding makes look good enough is listed."""
 
 
 EFFORT = Effort()

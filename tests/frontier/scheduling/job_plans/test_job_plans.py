@@ -1,5 +1,7 @@
 """Column generation over plans: bounds hold, schedules are near them, and the parts do what they say."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scheduling_brute_force import CONCAVE, UTILITIES, brute_force, random_instance
@@ -160,18 +162,18 @@ def test_a_window_of_all_jobs_is_the_optimum_but_for_slots(seed):
     found = search.by_jobs.changed(search.widths, search._losses(), search.clock)
     worth = search.slots.worth(found)
     assert worth >= best * (1 - 1e-3)
-    if (search.lengths == 1).all():
+    if (search.rounds.lengths == 1).all():
         assert worth <= best * (1 + 1e-9)
     search._pack(found)
     assert search.slots.worth(search.widths) <= best * (1 + 1e-9)
-    search.master.close()
+    search.rounds.master.close()
 
 
 @pytest.mark.slow
 def test_rounds_leave_time_for_schedules(monkeypatch):
     instance = generate("elastic", 1, jobs=20, slots=12, gpus=8)
     greedy = Gadget().solve(instance, Limits()).objective
-    monkeypatch.setattr(job_plans, "_TO_ROUND", 2.0)
+    monkeypatch.setattr(job_plans, "ROUNDS", dataclasses.replace(job_plans.ROUNDS, reserve=2.0))
     result = JobPlans(stalls=1).solve(instance, Limits(time_s=60.0))
     assert result.details["rounds"] == 1
     assert result.objective > greedy

@@ -121,7 +121,7 @@ def test_plans_are_listed_until_the_gap_is_closed(monkeypatch):
     asked = instances.load("scheduling/tiny-least-runs")
     result = JobPlans().solve(asked, Limits(gap=1e-7))
     assert result.gap <= 1e-6
-    monkeypatch.setattr(kept_search, "_MOST_BEGINNINGS", 0)
+    monkeypatch.setattr(kept_search, "EFFORT", kept_search.Effort(most_beginnings=0))
     less = JobPlans().solve(asked, Limits(gap=1e-7))
     assert "listed" not in less.details
     assert less.bound >= result.objective * (1 - 1e-9)
