@@ -13,18 +13,18 @@ import numpy as np
 
 from ddlopt.certificates.own import OwnCertificate
 from ddlopt.certificates.scheduling.deadlines import in_time
-from ddlopt.certificates.scheduling.kept import KeptOffer, kept_beaten
+from ddlopt.certificates.scheduling.kept import KeptOffers, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest, options_of, rooms_of
-from ddlopt.certificates.scheduling.plans import Offer, TooManyError, beaten
+from ddlopt.certificates.scheduling.plans import Offers, TooManyError, beaten
 from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, Ints, choices, worths
 from ddlopt.certificates.scheduling.ring_rows import ring_rows
-from ddlopt.certificates.scheduling.typed import TypedCluster, TypedOffer, typed_beaten, typed_offer
+from ddlopt.certificates.scheduling.typed import TypedCluster, typed_offer
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import AllOrNothing
 
 AnyCluster = Cluster | TypedCluster
-AnyOffer = Offer | KeptOffer | TypedOffer
+AnyOffers = Offers | KeptOffers
 _LARGEST = 2**62
 """Of a number of a file."""
 
@@ -40,7 +40,7 @@ class PriceCertificate(OwnCertificate):
     rounded to the side on which the bound stays one. Of a job that loses time when it changes, or may not change in
     every slot, plans are those that know it (:func:`~ddlopt.certificates.scheduling.kept.kept_beaten`), but for
     moves at the same width; of one whose speed depends on the type of accelerators, where each type has prices of its
-    own, those of widths on classes of types (:func:`~ddlopt.certificates.scheduling.typed.typed_beaten`).
+    own, those of widths on classes of types (:func:`~ddlopt.certificates.scheduling.typed.typed_offer`).
     Placement, networks and pieces are relaxed; of bandwidth that is shared a ring has all of the widest link.
 
     What a job has in a slot may be charged for besides, a width of a job by a number of its own. No schedule then pays
@@ -158,11 +158,11 @@ class PriceCertificate(OwnCertificate):
         income = 0
         for slot in range(instance.slots):
             here = [i for i, job in enumerate(instance.jobs) if job.arrival <= slot < instance.last_slot(i)]
-            costs = [_costs(offers[i])[slot - instance.jobs[i].arrival].tolist() for i in here]
+            costs = [offers[i].costs[slot - instance.jobs[i].arrival].tolist() for i in here]
             income += dearest(rooms, [(i, options[i], row) for i, row in zip(here, costs, strict=True)], rows)
         return Fraction(income)
 
-    def _offers(self, instance: SchedulingInstance, cluster: AnyCluster) -> list[AnyOffer]:
+    def _offers(self, instance: SchedulingInstance, cluster: AnyCluster) -> list[AnyOffers]:
         """What jobs may choose from, charges included."""
         jobs, found = range(len(instance.jobs)), []
         if len(self.charges) != instance.slots or any(len(row) != len(jobs) for row in self.charges):
@@ -177,9 +177,9 @@ class PriceCertificate(OwnCertificate):
         return found
 
     @staticmethod
-    def _checked(choice: AnyOffer, place: int, most: int) -> int:
+    def _checked(choice: AnyOffers, place: int, most: int) -> int:
         try:
-            better, cases = _beaten(choice, most)
+            better, cases = (kept_beaten if isinstance(choice, KeptOffers) else beaten)(choice, most)
         except TooManyError:
             raise RefutedError(f"too many plans of job {place} are worth nearly as much as the proof says") from None
         if better:
@@ -204,7 +204,7 @@ def offer(
     scale: int,
     prices: list[list[int]],
     charges: list[list[int]] | None = None,
-) -> AnyOffer:
+) -> AnyOffers:
     """What a job may choose from at prices and, in each slot of its window, (n, O) charges, all in units.
 
     Raises
@@ -231,8 +231,10 @@ def offer(
         costs = np.outer(np.array(units, dtype=np.int64), widths)
         if charges is not None:
             costs = _with_charges(costs, charges, worth)
-        return KeptOffer(gains, changed, costs, job.least_run_slots, worth)
-    return Offer(widths, gains, np.array(sorted(units), dtype=np.int64), worth)
+        return KeptOffers(gains, changed, costs, job.least_run_slots, worth)
+    # Progress counts wherever it is made, and a width that costs more than all progress is worth may cost just that.
+    dear = np.minimum(np.array(sorted(units), dtype=np.int64)[:, None], most // widths + 1)
+    return Offers(gains, dear * widths, worth, ordered=True)
 
 
 def _on_types(
@@ -242,7 +244,7 @@ def _on_types(
     scale: int,
     prices: list[list[int]],
     worth: Callable[[Ints], Ints],
-) -> TypedOffer:
+) -> Offers:
     """What a job may choose from where there are types; what changes lose, and least runs, are relaxed."""
     job, demand = instance.jobs[place], cluster.demand[place]
     most = int(worth(np.array([PARTS]))[0]) + 1
@@ -266,18 +268,6 @@ def _with_charges(costs: Ints, charges: list[list[int]], worth: Callable[[Ints],
     more = np.minimum(most, np.array(charges, dtype=np.int64).reshape(costs.shape))
     found: Ints = np.minimum(most, costs + more)
     return found
-
-
-def _costs(choice: AnyOffer) -> Ints:
-    """(n, O) of each option in each slot of its job's window."""
-    assert not isinstance(choice, Offer)
-    return choice.costs if isinstance(choice, TypedOffer) else choice.prices
-
-
-def _beaten(choice: AnyOffer, most: int) -> tuple[bool, int]:
-    if isinstance(choice, TypedOffer):
-        return typed_beaten(choice, most)
-    return kept_beaten(choice, most) if isinstance(choice, KeptOffer) else beaten(choice, most)
 
 
 def _are_lists(value: Any) -> bool:

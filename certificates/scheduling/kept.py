@@ -16,22 +16,22 @@ _MOST_LABELS = 300_000
 """Beginnings of plans in a slot: tens of megabytes."""
 
 
-class KeptOffer(NamedTuple):
+class KeptOffers(NamedTuple):
     """What a job may choose from.
 
     ``gains`` and ``changed`` (W,): what it does at each width in a slot, and in one in which it changes, no
-    more. ``prices`` (n, W): of each of them in each slot of its window, in the order of time. ``least``: slots from a
+    more. ``costs`` (n, W): of each of them in each slot of its window, in the order of time. ``least``: slots from a
     start or change to the next. ``worth``: of (m,) parts, not decreasing.
     """
 
     gains: Ints
     changed: Ints
-    prices: Ints
+    costs: Ints
     least: int
     worth: Callable[[Ints], Ints]
 
 
-def kept_beaten(offer: KeptOffer, most: int) -> tuple[bool, int]:
+def kept_beaten(offers: KeptOffers, most: int) -> tuple[bool, int]:
     r"""Whether a plan has a worth less cost of more than ``most`` >= 0, and how many beginnings were looked at.
 
     A plan is made of runs. A run at width w that starts in slot t has w workers for :math:`\ell` slots at least, fewer
@@ -57,17 +57,17 @@ def kept_beaten(offer: KeptOffer, most: int) -> tuple[bool, int]:
     TooManyError
         If more pairs stay than are kept.
     """
-    if not offer.prices.size:
+    if not offers.costs.size:
         return False, 0
-    return _Search(offer, most).found()
+    return _Search(offers, most).found()
 
 
 class _Search:
-    def __init__(self, offer: KeptOffer, most: int) -> None:
-        self.offer, self.most = offer, most
-        self.slots, self.idle = offer.prices.shape
-        self.paid = np.concatenate((np.zeros((1, self.idle), np.int64), np.cumsum(offer.prices, axis=0)))
-        self.whole = int(offer.worth(np.array([PARTS]))[0])
+    def __init__(self, offers: KeptOffers, most: int) -> None:
+        self.offers, self.most = offers, most
+        self.slots, self.idle = offers.costs.shape
+        self.paid = np.concatenate((np.zeros((1, self.idle), np.int64), np.cumsum(offers.costs, axis=0)))
+        self.whole = int(offers.worth(np.array([PARTS]))[0])
         self.steps = min(_FINEST, max(_COARSEST, _CELLS // ((self.slots + 1) * (self.idle + 1))))
         self.ahead = self._ahead()
         self.labels: dict[tuple[int, int], list[tuple[Ints, Ints]]] = {}
@@ -80,18 +80,18 @@ class _Search:
 
     def _run(self, w: int, slot: int, m: int) -> tuple[int, int]:
         """What the first m slots of a run after a change do, and what they cost."""
-        done = int(self.offer.changed[w]) + (m - 1) * int(self.offer.gains[w])
+        done = int(self.offers.changed[w]) + (m - 1) * int(self.offers.gains[w])
         return min(PARTS, done), int(self.paid[slot + m, w] - self.paid[slot, w])
 
     def _ahead(self) -> Ints:
         """(slots + 1, W + 1, steps + 1) what progress before a slot may lead to at most."""
         places = np.arange(self.steps + 1)
         ahead = np.empty((self.slots + 1, self.idle + 1, self.steps + 1), np.int64)
-        ahead[self.slots] = self.offer.worth(-(-places * PARTS // self.steps))
+        ahead[self.slots] = self.offers.worth(-(-places * PARTS // self.steps))
         for k in reversed(range(self.slots)):
             here = ahead[k, self.idle]
             here[:] = ahead[k + 1, self.idle]
-            length = min(self.offer.least, self.slots - k)
+            length = min(self.offers.least, self.slots - k)
             for w in range(self.idle):
                 done, cost = self._run(w, k, length)
                 after = np.minimum(self.steps, places + int(self._up(np.array(done))))
@@ -102,7 +102,7 @@ class _Search:
                 np.maximum(here, found, out=here)
             for w in range(self.idle):
                 _, cost = self._run(w, k, 1)
-                after = np.minimum(self.steps, places + int(self._up(self.offer.gains[w])))
+                after = np.minimum(self.steps, places + int(self._up(self.offers.gains[w])))
                 np.maximum(here, ahead[k + 1, w, after] - cost, out=ahead[k, w])
         return ahead
 
@@ -110,7 +110,7 @@ class _Search:
         """Whether a plan is better, and how many beginnings there were."""
         nothing = np.zeros(1, np.int64), np.zeros(1, np.int64)
         for k in range(self.slots):
-            length = min(self.offer.least, self.slots - k)
+            length = min(self.offers.least, self.slots - k)
             everything = []
             for w in range(self.idle + 1):
                 mine = self.labels.pop((k, w), [])
@@ -119,13 +119,13 @@ class _Search:
                 parts, spent = undominated(*(np.concatenate(column) for column in zip(*mine, strict=True)))
                 everything.append((parts, spent))
                 if w < self.idle:
-                    self._keep(parts, spent, w, k, 1, self.offer.gains[w])
+                    self._keep(parts, spent, w, k, 1, self.offers.gains[w])
             for w in range(self.idle):
-                self._keep(*nothing, w, k, length, self.offer.gains[w])
+                self._keep(*nothing, w, k, length, self.offers.gains[w])
             if everything:
                 parts, spent = undominated(*(np.concatenate(column) for column in zip(*everything, strict=True)))
                 for w in range(self.idle):
-                    self._keep(parts, spent, w, k, length, self.offer.changed[w])
+                    self._keep(parts, spent, w, k, length, self.offers.changed[w])
                 self._store(parts, spent, k + 1, self.idle)
             if self.better:
                 return True, self.cases
@@ -133,7 +133,7 @@ class _Search:
 
     def _keep(self, parts: Ints, spent: Ints, w: int, slot: int, length: int, first: int) -> None:
         """Have jobs run at a width for so many slots, or until they have finished, and note what they have then."""
-        gain, paid = int(self.offer.gains[w]), self.paid[:, w]
+        gain, paid = int(self.offers.gains[w]), self.paid[:, w]
         self.cases += len(parts)
         done = parts
         for m in range(1, length + 1):
@@ -143,7 +143,7 @@ class _Search:
             self.better |= bool((over & (self.whole - cost > self.most)).any())
             done, spent = done[~over], spent[~over]
         cost = spent + int(paid[slot + length] - paid[slot])
-        self.better |= bool((self.offer.worth(done) - cost > self.most).any())
+        self.better |= bool((self.offers.worth(done) - cost > self.most).any())
         self._store(done, cost, slot + length, w)
 
     def _store(self, parts: Ints, spent: Ints, slot: int, w: int) -> None:

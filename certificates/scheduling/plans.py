@@ -19,31 +19,33 @@ class TooManyError(Exception):
     """More beginnings of plans than are kept."""
 
 
-class Offer(NamedTuple):
-    """What a job may choose from.
+class Offers(NamedTuple):
+    """What a job may choose from: one offer at most in each slot of its window.
 
-    ``widths``, ``gains`` (W,): as they increase. ``prices`` (n,): of a worker in each slot of its window, increasing.
-    ``worth``: of (m,) parts, not decreasing.
+    ``gains`` (O,): what each offer does, positive. ``costs`` (n, O): of each offer in each slot. ``worth``: of (m,)
+    parts, not decreasing. ``ordered``: whether no offer costs less in a slot than in those before. A best plan then has
+    an offer in each of the first slots, and none after. If not, slots are in the order of time, and a plan may leave
+    out any.
     """
 
-    widths: Ints
     gains: Ints
-    prices: Ints
+    costs: Ints
     worth: Callable[[Ints], Ints]
+    ordered: bool
 
 
-def beaten(offer: Offer, most: int) -> tuple[bool, int]:
+def beaten(offers: Offers, most: int) -> tuple[bool, int]:
     r"""Whether a plan has a worth less cost of more than ``most`` >= 0, and how many beginnings were looked at.
 
-    Progress counts wherever it is made, so a best plan has its workers in the cheapest slots, at least one in each of
-    the first k of them. Two looks are taken:
+    Two looks are taken:
 
     * with progress rounded up to one of N steps, backwards over the slots,
 
       .. math::
-          h_k(p) = \max\bigl(u(p), \max_w h_{k+1}(p + \lceil g_w \rceil) - w \lambda_k\bigr),
+          h_k(p) = \max\bigl(u(p), \max_o h_{k+1}(p + \lceil g_o \rceil) - c_{ko}\bigr),
 
-      no less than what any plan is worth that has done p in the first k slots, further costs taken off;
+      no less than what any plan is worth that has done p in the first k slots, further costs taken off; where slots
+      may be left out, :math:`h_{k+1}(p)` takes the place of :math:`u(p)`;
     * forwards over pairs (progress, cost) as they are, of which those stay with :math:`h_k(p)` less cost above
       ``most`` and no other with as much progress at no more cost.
 
@@ -52,42 +54,44 @@ def beaten(offer: Offer, most: int) -> tuple[bool, int]:
     TooManyError
         If more pairs stay than are kept.
     """
-    if not len(offer.widths) or not len(offer.prices):
+    slots, count = offers.costs.shape
+    if not count or not slots:
         return False, 0
-    slots = min(len(offer.prices), -(-PARTS // int(offer.gains[0])))
-    whole = int(offer.worth(np.array([PARTS]))[0])
-    dear = (whole + 1) // offer.widths + 1  # at this price a width costs more than all progress is worth
-    costs = np.minimum(offer.prices[:slots, None], dear[None, :]) * offer.widths[None, :]
+    if offers.ordered:
+        slots = min(slots, -(-PARTS // int(offers.gains.min())))
     steps = min(_FINEST, max(_COARSEST, _CELLS // slots))
-    ahead = _ahead(offer, costs, steps)
+    ahead = _ahead(offers, slots, steps)
     if ahead[0, 0] <= most:
         return False, 1
     parts, spent, cases = np.zeros(1, np.int64), np.zeros(1, np.int64), 0
     for k in range(slots):
-        parts = np.minimum(PARTS, parts[:, None] + offer.gains).ravel()
-        spent = (spent[:, None] + costs[k]).ravel()
+        more, cost = (
+            np.minimum(PARTS, parts[:, None] + offers.gains).ravel(),
+            (spent[:, None] + offers.costs[k]).ravel(),
+        )
+        parts, spent = (more, cost) if offers.ordered else (np.append(parts, more), np.append(spent, cost))
         cases += len(parts)
         promising = ahead[k + 1, -(-parts * steps // PARTS)] - spent > most
         parts, spent = undominated(parts[promising], spent[promising])
         if not len(parts):
             break
-        if len(parts) * len(offer.widths) > _MOST_LABELS:
+        if len(parts) * count > _MOST_LABELS:
             raise TooManyError
-        if (offer.worth(parts) - spent > most).any():
+        if (offers.worth(parts) - spent > most).any():
             return True, cases
     return False, cases
 
 
-def _ahead(offer: Offer, costs: Ints, steps: int) -> Ints:
+def _ahead(offers: Offers, slots: int, steps: int) -> Ints:
     """(slots + 1, steps + 1) what progress before each slot may lead to at most."""
-    slots, places = len(costs), np.arange(steps + 1)
-    stopped = offer.worth(-(-places * PARTS // steps))
-    after = [np.minimum(steps, places + -(-int(gain) * steps // PARTS)) for gain in offer.gains]
+    places = np.arange(steps + 1)
+    stopped = offers.worth(-(-places * PARTS // steps))
+    after = [np.minimum(steps, places + -(-int(gain) * steps // PARTS)) for gain in offers.gains]
     ahead = np.empty((slots + 1, steps + 1), np.int64)
     ahead[slots] = stopped
     for k in reversed(range(slots)):
-        ahead[k] = stopped
-        for place, cost in zip(after, costs[k].tolist(), strict=True):
+        ahead[k] = stopped if offers.ordered else ahead[k + 1]
+        for place, cost in zip(after, offers.costs[k].tolist(), strict=True):
             np.maximum(ahead[k], ahead[k + 1, place] - cost, out=ahead[k])
     return ahead
 

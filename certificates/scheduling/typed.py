@@ -1,23 +1,18 @@
-"""Types of accelerators for the check of prices: what there is of each, what jobs may have, and all plans of a job."""
+"""Types of accelerators for the check of prices: what there is of each, and what jobs may have."""
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.certificates.scheduling.plans import TooManyError, undominated
+from ddlopt.certificates.scheduling.plans import Offers
 from ddlopt.certificates.scheduling.relaxed import EXCESS, PARTS, Ints, least_power, workers_in
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
-_FINEST, _COARSEST = 2**12, 2**6
-"""Steps of progress of the first, coarse look."""
-_CELLS = 2**22
-"""Of the table of that look: 32 MB."""
-_MOST_LABELS, _MOST_OFFERS = 300_000, 10_000
-"""Beginnings of plans in a slot, and widths on classes of types of one job."""
+_MOST_OFFERS = 10_000
+"""Widths on classes of types of one job."""
 
 
 class TypedCluster:
@@ -70,25 +65,13 @@ class TypedCluster:
             self.worker_cost.append(Fraction(instance.energy_price_per_j) * power * Fraction(instance.slot_s))
 
 
-class TypedOffer(NamedTuple):
-    """What a job may choose from.
-
-    ``gains`` (O,): of each width on a class of types. ``costs`` (n, O): no more than what it costs in each slot of the
-    window. ``worth``: of (m,) parts, not decreasing.
-    """
-
-    gains: Ints
-    costs: Ints
-    worth: Callable[[Ints], Ints]
-
-
 def typed_offer(
     instance: SchedulingInstance,
     cluster: TypedCluster,
     place: int,
     units: list[list[int]],
     worth: Callable[[Ints], Ints],
-) -> TypedOffer:
+) -> Offers:
     """The widths of a job on classes of types, at (n, K) whole ``units`` for a worker on each type.
 
     Workers of a class go at the pace of its slowest type, and are on its cheapest types that have room.
@@ -105,7 +88,8 @@ def typed_offer(
         done = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * Fraction(instance.slot_s) * pace
         gains.append(min(PARTS, math.ceil(done * PARTS / Fraction(job.minibatches))))
         costs.append([_cost(row, order, own, rooms, width) for row, order in zip(units, orders, strict=True)])
-    return TypedOffer(np.array(gains, dtype=np.int64), np.array(costs, dtype=np.int64).reshape(len(gains), -1).T, worth)
+    slots = np.array(costs, dtype=np.int64).reshape(len(gains), -1).T
+    return Offers(np.array(gains, dtype=np.int64), slots, worth, ordered=False)
 
 
 def options_on_types(
@@ -144,44 +128,3 @@ def _cost(units: list[int], order: list[int], own: tuple[int, ...], rooms: list[
             taken = min(left, rooms[k])
             cost, left = cost + taken * units[k], left - taken
     return cost
-
-
-def typed_beaten(offer: TypedOffer, most: int) -> tuple[bool, int]:
-    """Whether a plan has a worth less cost of more than ``most`` >= 0, and how many beginnings were looked at.
-
-    As :func:`~ddlopt.certificates.scheduling.plans.beaten`, with slots in the order of time, any of which a plan
-    may leave out.
-
-    Raises
-    ------
-    TooManyError
-        If more pairs stay than are kept.
-    """
-    slots, count = offer.costs.shape
-    if not count or not slots:
-        return False, 0
-    steps = min(_FINEST, max(_COARSEST, _CELLS // slots))
-    places = np.arange(steps + 1)
-    ahead = np.empty((slots + 1, steps + 1), np.int64)
-    ahead[slots] = offer.worth(-(-places * PARTS // steps))
-    after = [np.minimum(steps, places + -(-int(gain) * steps // PARTS)) for gain in offer.gains]
-    for k in reversed(range(slots)):
-        ahead[k] = ahead[k + 1]
-        for place, cost in zip(after, offer.costs[k].tolist(), strict=True):
-            np.maximum(ahead[k], ahead[k + 1, place] - cost, out=ahead[k])
-    if ahead[0, 0] <= most:
-        return False, 1
-    parts, spent, cases = np.zeros(1, np.int64), np.zeros(1, np.int64), 0
-    for k in range(slots):
-        more = np.minimum(PARTS, parts[:, None] + offer.gains).ravel()
-        parts, spent = np.append(parts, more), np.append(spent, (spent[:, None] + offer.costs[k]).ravel())
-        cases += len(parts)
-        promising = ahead[k + 1, -(-parts * steps // PARTS)] - spent > most
-        parts, spent = undominated(parts[promising], spent[promising])
-        if not len(parts):
-            break
-        if len(parts) * count > _MOST_LABELS:
-            raise TooManyError
-        if (offer.worth(parts) - spent > most).any():
-            return True, cases
-    return False, cases

@@ -17,11 +17,11 @@ from ddlopt import instances
 from ddlopt.certificates.own import own_certificate
 from ddlopt.certificates.scheduling import PriceCertificate, plans
 from ddlopt.certificates.scheduling.certificate import offer
-from ddlopt.certificates.scheduling.kept import KeptOffer, kept_beaten
+from ddlopt.certificates.scheduling.kept import KeptOffers, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
 from ddlopt.certificates.scheduling.ring_rows import RingRow
-from ddlopt.certificates.scheduling.typed import TypedCluster, typed_beaten
+from ddlopt.certificates.scheduling.typed import TypedCluster
 from ddlopt.frontier.scheduling import kept_runs
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.frontier.scheduling.prove import _by_charges, prove
@@ -85,7 +85,7 @@ def progress(instance, job, widths):
 
 
 def beaten(choice, most):
-    return (kept_beaten if isinstance(choice, KeptOffer) else plans.beaten)(choice, most)
+    return (kept_beaten if isinstance(choice, KeptOffers) else plans.beaten)(choice, most)
 
 
 def best_of_all_plans(instance, cluster, place, prices):
@@ -175,9 +175,9 @@ def test_the_best_plan_on_types_is_the_one_that_is_priced(seed):
     found = pricing.answer(np.array(prices) / SCALE)
     for place, best in enumerate(found.values.tolist()):
         choice = offer(instance, cluster, place, SCALE, prices)
-        assert not typed_beaten(choice, math.ceil(best * SCALE * (1 + 1e-7)) + 1000)[0]
+        assert not plans.beaten(choice, math.ceil(best * SCALE * (1 + 1e-7)) + 1000)[0]
         if best > 1e-5:
-            assert typed_beaten(choice, math.floor(best * SCALE * (1 - 1e-7)) - 1000)[0]
+            assert plans.beaten(choice, math.floor(best * SCALE * (1 - 1e-7)) - 1000)[0]
 
 
 @for_each("seed", range(16))
@@ -228,7 +228,7 @@ def test_by_charges_less_than_the_optimum_is_never_proven(seed):
         low, high = -1, math.ceil(float(job.utility.value) * 100 * proof.scale)
         while high - low > 1:
             middle = (low + high) // 2
-            better = (typed_beaten if instance.typed else kept_beaten)(choice, middle)[0] if middle >= 0 else True
+            better = (plans.beaten if instance.typed else kept_beaten)(choice, middle)[0] if middle >= 0 else True
             low, high = (middle, high) if better else (low, middle)
         surplus.append(high)
     claim = Fraction(other.income(instance, cluster) + sum(surplus), proof.scale)
