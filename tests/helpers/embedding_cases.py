@@ -14,6 +14,7 @@ import pytest
 
 import ddlopt
 import ddlopt.instances
+from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
@@ -21,7 +22,6 @@ from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
-from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.models.catalogue import FAMILY_NAMES, outside_of_room
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads

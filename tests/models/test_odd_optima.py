@@ -19,12 +19,12 @@ import timeline_brute_force
 from odd_instances import KINDS, odd
 from volume import slow
 
+from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
 from ddlopt.models.compression.forward.formulations.forward_sides import ForwardSides
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad

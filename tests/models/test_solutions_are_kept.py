@@ -26,15 +26,16 @@ from volume import slow
 
 import ddlopt.models
 from ddlopt import instances
+from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
+from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
-from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
@@ -58,7 +59,6 @@ from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTi
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
 from ddlopt.models.deployment.microbatches.formulations.ordered_passes import OrderedPasses
-from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad

@@ -1,18 +1,25 @@
 """Special exact methods for the problem ``partition``, and when ``exact`` asks them."""
 
+from functools import partial
+
 from ddlopt.frontier.deployment.partition.device_sets.method import DeviceSets
+from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.frontier.deployment.partition.latency_sets.method import LatencySets
 from ddlopt.frontier.deployment.partition.latency_tree import LatencyTree
 from ddlopt.models.deployment.partition.instance import PartitionInstance, refusal
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.deployment.partition.chains import FAMILY
-from ddlopt.solvers.deployment.partition.exact import Latency, is_alone, limited_max_load, program_of_ideals
+from ddlopt.solvers.deployment.partition.exact import limited_max_load, plain_latency, program_of_ideals
+from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
+from ddlopt.solvers.wrappers.limited import Limited
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 _PRICED_BLOCKS = 100
 """Up to which branch and price prove more than the integer program: 96 layers in half its time, 128 operators not."""
 _FEW_NODES = 16
 """Of which branch and bound proves nearly always what is best, in a second or less."""
+_MOST_PLAIN = 30
+"""Nodes for which the published program may end."""
 _LOOKS = 4_000_000
 """Partial partitions that it may look at, which takes a few seconds."""
 _MOST_SETS = 1_000_000
@@ -26,14 +33,25 @@ def link(instance: PartitionInstance, solver: str) -> Method | None:
     if instance.goal == "latency":
         if refusal(instance, "latency") is not None:
             return None
-        model, over_sets = Latency(solver).model, LatencySets(_MOST_SETS)
+        model, over_sets = partial(_latency, solver), LatencySets(_MOST_SETS)
         if over_sets.refuses(instance) is None:
             return WarmStarted("latency", FAMILY, over_sets, model, lambda _: _SETS)
-        if is_alone(instance) and len(instance.nodes) > _FEW_NODES:
-            return None
-        return WarmStarted("latency", FAMILY, LatencyTree(_LOOKS), model)
+        many = _is_alone(instance) and len(instance.nodes) > _FEW_NODES
+        return WarmStarted("latency", FAMILY, LatencySearch() if many else LatencyTree(_LOOKS), model)
     sets = DeviceSets()
     if program_of_ideals(instance) or len(instance.colours) > _PRICED_BLOCKS or sets.refuses(instance) is not None:
         return None
     # What it leaves open, the integer program has the rest of the time for.
     return WarmStarted("device-sets", FAMILY, sets, lambda _: limited_max_load(solver), share=lambda _: 1.0)
+
+
+def _latency(solver: str, instance: PartitionInstance) -> Method:
+    """The program over sets where an accelerator has one, and that is convex in any case; else the published one."""
+    by_sets = Limited("latency", FAMILY, LatencyPartition, solver)
+    covered = _is_alone(instance) or len(instance.nodes) > _MOST_PLAIN
+    return by_sets if covered and by_sets.refuses(instance) is None else plain_latency(solver)
+
+
+def _is_alone(instance: PartitionInstance) -> bool:
+    """Whether an accelerator has one set, and each node may be anywhere."""
+    return instance.subgraphs == 1 and len(instance.colours) == len(instance.nodes)

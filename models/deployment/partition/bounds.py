@@ -1,11 +1,11 @@
 """Bounds for the problem ``partition`` that need no solver."""
 
 import numpy as np
+import numpy.typing as npt
 
 from ddlopt.models.deployment.partition.blocks import Blocks, blocks_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
-from ddlopt.models.deployment.partition.latency_sets import critical_path_s
-from ddlopt.models.deployment.partition.packing import crowd_of
+from ddlopt.models.deployment.partition.latency import critical_path_s
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING, TINY
 
@@ -35,8 +35,23 @@ def partition_bound(instance: PartitionInstance) -> float:
     low_s = max(low_s, _balanced_s(instance, accelerator_s, processor_s, low_s))
     # What takes a processor longer than the bound may still be there in partitions that are worse than it.
     must = ~np.isfinite(processor_s)
-    crowd = crowd_of(np.where(must, accelerator_s, 0.0), instance.accelerators) if instance.accelerators else None
-    return max(low_s, 0.0 if crowd is None else crowd.load_s) * (1 - ROUNDING)
+    crowd_s = least_crowd_s(np.where(must, accelerator_s, 0.0), instance.accelerators) if instance.accelerators else 0.0
+    return max(low_s, crowd_s) * (1 - ROUNDING)
+
+
+def least_crowd_s(times_s: npt.NDArray[np.float64], accelerators: int) -> float:
+    """What some accelerator takes at least by the pigeonhole principle.
+
+    Of the k m + 1 largest of all blocks one of k accelerators has m + 1; that takes no less than the m + 1 smallest.
+
+    Parameters
+    ----------
+    times_s : (n,) array
+        Of the blocks that must be on one of the ``accelerators``; 0 for others.
+    """
+    sorted_s = np.sort(times_s)[::-1]
+    counts = range(1, (int(np.count_nonzero(times_s)) - 1) // max(1, accelerators) + 1)
+    return max((float(sorted_s[accelerators * m - m : accelerators * m + 1].sum()) for m in counts), default=0.0)
 
 
 def _balanced_s(

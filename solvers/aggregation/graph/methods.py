@@ -24,22 +24,13 @@ def _rates(solver: str) -> Method:
     return formulation(ROOM, "rate-levels", "formulations.rate_levels:RateLevels")(solver)
 
 
-def _rates_apart(solver: str) -> Method:
-    return formulation(ROOM, "rate-messages", "formulations.rate_messages:RateMessages")(solver)
-
-
 def milp(instance: GraphInstance, solver: str) -> Method:
-    """The integer program for the goal."""
-    if instance.goal != "rates":
-        return _graph(solver)
-    return _rates(solver) if instance.merging else _rates_apart(solver)
+    """The integer program for the goal, which for rates asks that messages merge."""
+    return _rates(solver) if instance.goal == "rates" else _graph(solver)
 
 
 def best(instance: GraphInstance, solver: str) -> Method:
-    """What links of the chain say; else a search, then the integer program if it is small.
-
-    For rates without merging the search is long, as it is fast and the program tells more by its bound.
-    """
+    """What links of the chain say; else a search, then the integer program if it is small."""
     return chain.exact(ROOM, instance, solver, _own)
 
 
@@ -49,8 +40,7 @@ def _own(instance: GraphInstance, solver: str) -> Method:
 
 def search(instance: GraphInstance, solver: str) -> Method:
     """Our search, with more rounds where it has to find the answer."""
-    apart = instance.goal == "rates" and not instance.merging
-    rounds = _ALONE if apart or is_alone(instance, solver) else _OPENING
+    rounds = _ALONE if is_alone(instance, solver) else _OPENING
     found: Method = import_module("ddlopt.solvers.aggregation.graph.search").GraphSearch(rounds=rounds)
     return found
 
@@ -63,14 +53,14 @@ def after(opening: Method, instance: GraphInstance, solver: str) -> Method:
 
 
 def is_alone(instance: GraphInstance, solver: str) -> bool:
-    """Whether the integer program is too large."""
-    apart = instance.goal == "rates" and not instance.merging
-    return milp(instance, solver).refuses(instance) is not None or _flows(instance) * (1 + apart) > _MOST_FLOWS
+    """Whether there is no integer program, or it is too large."""
+    return milp(instance, solver).refuses(instance) is not None or is_large(instance)
 
 
-def _flows(instance: GraphInstance) -> int:
-    """Columns of the integer program, about."""
-    return 4 * len(instance.links) * sum(len(job.workers) for job in instance.jobs)
+def is_large(instance: GraphInstance, copies: int = 1) -> bool:
+    """Whether an integer program with so many copies of all flows is too large."""
+    flows = 4 * len(instance.links) * sum(len(job.workers) for job in instance.jobs)
+    return flows * copies > _MOST_FLOWS
 
 
 def strategy(instance: GraphInstance, name: str) -> Method:
@@ -84,7 +74,6 @@ ENTRIES = entries(
     ("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
     ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:SingleLayerFlow"),
     ("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
-    ("rate-messages", "exact", "rates of jobs that need not merge as an integer program over messages and levels", _rates_apart),
     ("first-switch", "heuristic", "shortest routes; the first switch with a free slot aggregates", "strategies:ShortestRoutes", {"rule": "first-switch"}),
     ("takahashi-matsuyama", "heuristic", "Steiner trees, the nearest worker first", "greedy:TakahashiMatsuyama"),
     ("water-filling", "heuristic", "goal rates; the widest tree beside the others' max-min rates", "greedy:WaterFilling"),

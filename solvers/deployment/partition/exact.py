@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.instance import refusal
@@ -25,8 +24,6 @@ _OPENING, _LONG_OPENING, _MANY_NODES = 400, 4000, 50
 """Kicks of the search before the model, which take half a second; five for many nodes, where the model is slow."""
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
-_MOST_PLAIN = 30
-"""Nodes for which the published program may end."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +66,7 @@ def program_of_ideals(instance: Any) -> bool:
 
 @dataclass(frozen=True)
 class Latency(ByInstance):
-    """A search, or what links of the chain say; then the program that fits.
-
-    That is the one over sets, with its limit, where an accelerator has one set and that is convex in any case, and the
-    published one otherwise.
+    """What links of the chain say, or a search and the published program.
 
     Parameters
     ----------
@@ -85,27 +79,15 @@ class Latency(ByInstance):
     family: ClassVar[str] = FAMILY
 
     def method(self, instance: Any) -> Method:
-        """What links of the chain say, or a search and the program that covers the instance."""
+        """What links of the chain say, or a search and the program."""
         if refusal(instance, "latency") is not None:
-            return self._sets
+            return plain_latency(self.solver)
         return chain.exact(ROOM, instance, self.solver, self._own)
 
     def _own(self, _: Any, __: str) -> Method:
-        return WarmStarted(self.name, FAMILY, LatencySearch(), self.model)
-
-    def model(self, instance: Any) -> Method:
-        """The program over sets, or the published one."""
-        covered = is_alone(instance) or len(instance.nodes) > _MOST_PLAIN
-        if covered and self._sets.refuses(instance) is None:
-            return self._sets
-        return Exact("latency-plain", FAMILY, Tarnawski2020Latency(), backend(self.solver))
-
-    @property
-    def _sets(self) -> Method:
-        return Limited(self.name, FAMILY, LatencyPartition, self.solver)
+        return WarmStarted(self.name, FAMILY, LatencySearch(), lambda _: plain_latency(self.solver))
 
 
-def is_alone(instance: Any) -> bool:
-    """Whether an accelerator has one set, and each node may be anywhere."""
-    alone: bool = instance.subgraphs == 1 and len(instance.colours) == len(instance.nodes)
-    return alone
+def plain_latency(solver: str) -> Exact:
+    """The published program."""
+    return Exact("latency-plain", FAMILY, Tarnawski2020Latency(), backend(solver))

@@ -11,7 +11,7 @@ from ddlopt.models.deployment.partition.blocks import Blocks
 from ddlopt.models.deployment.partition.ideals import kernels
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of, ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
-from ddlopt.models.deployment.partition.latency_sets import ordered
+from ddlopt.models.deployment.partition.latency import ordered
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition.linear import along, lines, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic

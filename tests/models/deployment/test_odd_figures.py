@@ -8,8 +8,8 @@ from partition_cases import optimum
 
 import ddlopt
 from ddlopt.certificates.linear import LinearCertificate
+from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment import DeploymentInstance
-from ddlopt.models.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.instance import PartitionInstance

@@ -8,9 +8,9 @@ import networkx as nx
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.deployment.partition.formulations.convex_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
 from ddlopt.models.deployment.partition.blocks import load_unit_s, longest_s, seconds_in_units
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
-from ddlopt.models.deployment.partition.latency_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
@@ -47,7 +47,7 @@ class LatencyPartition:
     What takes more than 1e8 units, and four times a simple partition, counts as if it took just that. Sets that take no
     time count 1e-6 units, so that none waits for itself; ``limit_s`` and the objective allow for that.
 
-    Sets come from pairs of ideals, so there must not be too many (:func:`~.latency_sets.pieces_of`). Where nodes of
+    Sets come from pairs of ideals, so there must not be too many (:func:`~.convex_sets.pieces_of`). Where nodes of
     one colour are several, sets are convex in the graph of colours: then that is the scope.
 
     Parameters
@@ -58,7 +58,7 @@ class LatencyPartition:
     Ports
     -----
     ``chosen[s]``
-        z, by place in :func:`~ddlopt.models.deployment.partition.latency_sets.pieces_of`.
+        z, by place in :func:`~ddlopt.frontier.deployment.partition.formulations.convex_sets.pieces_of`.
     ``done[v]``
         t in units of :func:`~ddlopt.models.deployment.partition.blocks.load_unit_s`.
     ``objective``
@@ -76,7 +76,10 @@ class LatencyPartition:
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
+    kernels: ClassVar[tuple[str, ...]] = (
+        "ddlopt.models.deployment.partition.ideals.kernels",
+        "ddlopt.frontier.deployment.partition.formulations.convex_sets_kernel",
+    )
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, throughput, several subgraphs an accelerator, too many sets."""

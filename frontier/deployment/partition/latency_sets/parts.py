@@ -13,7 +13,7 @@ from ddlopt.frontier.deployment.partition.latency_sets.kernels import Graph, Ide
 from ddlopt.models.deployment.partition.blocks import Key
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of, rows_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
-from ddlopt.models.deployment.partition.latency_sets import ordered
+from ddlopt.models.deployment.partition.latency import ordered
 
 Ints = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]

@@ -73,9 +73,7 @@ class RateLevels:
         if instance.goal != "rates":
             return f"it is for rates, and the goal is {instance.goal}"
         if not instance.merging:
-            return (
-                "merging is not set, and without it a job may have several messages on a link; rate-messages is for it"
-            )
+            return "merging is not set, and without it a job may have several messages on a link; use graph-search"
         for place, node in enumerate(instance.nodes):
             if node.slots and not node.forwards:
                 return f"nodes[{place}] ('{node.name}') has slots and does not forward"

@@ -20,12 +20,8 @@ from ddlopt.models.deployment.partition.blocks import (
 )
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
-from ddlopt.models.deployment.partition.packing import Crowd, crowd_of, packing_rows, rare_first
 from ddlopt.models.linear import significant
 from ddlopt.models.tolerances import BOUND_MARGIN
-
-_MOST = 8
-"""Blocks of an accelerator up to which packing rows count them."""
 
 
 class _Slots(NamedTuple):
@@ -57,16 +53,11 @@ class MaxLoadPartition:
 
     where y is 1 if an accelerator has some but not all pins; with two pins :math:`y_{hd} \ge |x_{ad} - x_{bd}|`.
 
-    *Packing* (ours). Nothing better is lost if loads are at most ``limit_s``, that of a known partition. Then blocks
-    that take longer are not on a device, an accelerator has at most m blocks of more than limit / (m + 1) each, and
-    :math:`\sum_b \lfloor (q + 1) p_b / \text{limit} \rfloor x_{bd} \le q`
-    (:func:`~ddlopt.models.deployment.partition.packing.packing_rows`).
+    *Limit*. Nothing better is lost if loads are at most ``limit_s``, that of a known partition. Blocks that take longer
+    are then not on a device.
 
-    *Symmetry* (ours). Accelerators are interchangeable. Of the km + 1 largest blocks that no processor can take, one of
-    k accelerators has m + 1. Let the accelerators stand in the order of how many of them they have: then the first has
-    m + 1, which takes at least as long as the m + 1 smallest. If that is no better than the work of all over their
-    number, for the m-th of the k heaviest blocks, those without equals first, all accelerators after the m-th are left
-    out instead.
+    *Symmetry*. Accelerators are interchangeable. For the m-th of the k heaviest blocks, those without equals first, all
+    accelerators after the m-th are left out.
 
     *Contiguous*: devices are in an order, and for blocks a before b and every place d
     :math:`\sum_{e \le d} x_{ae} \ge \sum_{e \le d} x_{be}`, which leaves no symmetry. There are k + l places, of which
@@ -100,8 +91,7 @@ class MaxLoadPartition:
     References
     ----------
     J. Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020, for the
-    problem and for a program by nodes (:class:`~.tarnawski_max_load.Tarnawski2020MaxLoad`). Dual feasible functions:
-    S. Fekete, J. Schepers, Mathematical Programming 91, 2001.
+    problem and for a program by nodes (:class:`~.tarnawski_max_load.Tarnawski2020MaxLoad`).
     """
 
     limit_s: float | None = None
@@ -143,41 +133,26 @@ class MaxLoadPartition:
 
         _add_outputs(block, on, blocks, slots)
         _add_loads(block, on, blocks, slots, instance, limit_s)
-        if math.isfinite(limit_s):
-            _add_packing(block, on, blocks, slots, limit_s)
         if instance.contiguous:
             _add_order(block, on, blocks, slots, instance)
         elif self.ordered:
-            self._break_symmetry(block, on, instance)
+            self._break_symmetry(on, instance)
 
     def blocks(self, instance: PartitionInstance) -> Blocks:
         """What has a row in ``on``: the nodes of each, and its figures."""
         return contracted(instance) if self.merged else blocks_of(instance)
 
-    def _break_symmetry(self, block: pyo.Block, on: list[list[Any]], instance: PartitionInstance) -> None:
-        crowd, blocks = self._crowd(instance), self.blocks(instance)
-        if crowd is None:
-            for place, v in enumerate(rare_first(_accelerator_s(blocks))[: instance.accelerators].tolist()):
-                for d in range(place + 1, instance.accelerators):
-                    on[v][d].fix(0)
-            return
-        members = crowd.blocks.tolist()
+    def _break_symmetry(self, on: list[list[Any]], instance: PartitionInstance) -> None:
+        for place, v in enumerate(self._leading(instance)[: instance.accelerators]):
+            for d in range(place + 1, instance.accelerators):
+                on[v][d].fix(0)
 
-        @block.Constraint(range(instance.accelerators), doc="the first accelerator has most of the crowd, and so on")
-        def crowd_is_sorted(b: Any, d: int) -> Any:
-            if d == 0:
-                return crowd.least, significant([(1.0, on[v][0]) for v in members]), None
-            terms = [(1.0, on[v][d - 1]) for v in members] + [(-1.0, on[v][d]) for v in members]
-            return 0, significant(terms), None
-
-    def _crowd(self, instance: PartitionInstance) -> Crowd | None:
-        """The crowd by which accelerators are sorted, if it says more than the work of all does."""
-        blocks, times_s = self.blocks(instance), _accelerator_s(self.blocks(instance))
-        processor_s = blocks.processor_s.sum(axis=0) if instance.processors else np.full(blocks.count, np.inf)
-        limit_s = math.inf if self.limit_s is None else self.limit_s * (1 + BOUND_MARGIN)
-        must = ~np.isfinite(processor_s) | (processor_s > limit_s)
-        crowd = crowd_of(np.where(must, times_s, 0.0), instance.accelerators) if instance.accelerators > 1 else None
-        return crowd if crowd is not None and crowd.load_s * instance.accelerators > times_s.sum() else None
+    def _leading(self, instance: PartitionInstance) -> list[int]:
+        """Blocks by their time on an accelerator, of which those without equals come before those that have many."""
+        times_s = _accelerator_s(self.blocks(instance))
+        _, group, counts = np.unique(times_s.round(12), return_inverse=True, return_counts=True)
+        order: list[int] = np.argsort(-times_s / counts[group], kind="stable").tolist()
+        return order
 
     def start(self, block: pyo.Block, instance: PartitionInstance, solution: Partition) -> None:
         """Set ``on``, with devices in the order that the model has them in."""
@@ -193,16 +168,11 @@ class MaxLoadPartition:
                 variable.set_value(int(slot_of[devices[v]] == d))
 
     def _arranged(self, instance: PartitionInstance, devices: npt.NDArray[np.int64]) -> dict[int, int]:
-        """Accelerators by their share of the crowd, or in the order in which the heaviest blocks meet them."""
+        """Accelerators in the order in which the leading blocks meet them."""
         if not self.ordered:
             return {device: device for device in range(instance.devices)}
-        crowd = self._crowd(instance)
-        if crowd is not None:
-            counts = np.bincount(devices[crowd.blocks], minlength=instance.devices)[: instance.accelerators]
-            order = np.argsort(-counts, kind="stable").tolist()
-        else:
-            met = devices[rare_first(_accelerator_s(self.blocks(instance)))].tolist()
-            order = list(dict.fromkeys([d for d in met if d < instance.accelerators] + [*range(instance.accelerators)]))
+        met = devices[self._leading(instance)].tolist()
+        order = list(dict.fromkeys([d for d in met if d < instance.accelerators] + [*range(instance.accelerators)]))
         return {device: place for place, device in enumerate([*order, *range(instance.accelerators, instance.devices)])}
 
     def read(self, block: pyo.Block, instance: PartitionInstance) -> Partition:
@@ -301,24 +271,6 @@ def _add_loads(
             expr=(None, significant([(1.0, load) for load in loads]), most), doc="the load is at most the limit"
         )
     block.objective = pyo.Expression(expr=significant([(1.0, load) for load in loads]))
-
-
-def _add_packing(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _Slots, limit_s: float) -> None:
-    rows = []
-    for times, first, end in (
-        (blocks.accelerator_s, 0, slots.accelerators),
-        (blocks.processor_s, slots.accelerators, slots.total),
-    ):
-        total = times.sum(axis=0)
-        sizes = np.where(np.isfinite(total) & (total <= limit_s), total, 0.0) / limit_s
-        for coefficients, most in packing_rows(sizes, _MOST):
-            for d in range(first, end):
-                rows.append(([(value, on[v][d]) for v, value in enumerate(coefficients.tolist()) if value], most))
-
-    @block.Constraint(range(len(rows)), doc="heavy blocks fit within the limit")
-    def heavy_blocks_fit(b: Any, row: int) -> Any:
-        terms, most = rows[row]
-        return None, significant(terms), most
 
 
 def _add_order(

@@ -52,7 +52,7 @@ class Sums(NamedTuple):
 
 
 _COSTS = "record(Costs, f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], f8[::1], i8[::1])"
-_SUMS = "record(Sums, i8[:, ::1], f8[::1], f8[::1], f8[::1], i8[:, ::1], f8[::1], i8[::1], i8[::1], i8[::1])"
+SUMS = "record(Sums, i8[:, ::1], f8[::1], f8[::1], f8[::1], i8[:, ::1], f8[::1], i8[::1], i8[::1], i8[::1])"
 
 
 @kernel("(i8, i8[::1], i8[::1], i8)")
@@ -137,7 +137,7 @@ def sums(bits: Ints, costs: Costs) -> Sums:
 
 
 @helper
-def _transfers(small: int, large: int, sets: Sums, transfer: Floats) -> float:
+def transfers(small: int, large: int, sets: Sums, transfer: Floats) -> float:
     """Time of what a device fetches and sends that has the blocks of one ideal without those of a smaller one.
 
     An output with pins among them and elsewhere is cut by one of the ideals. One that is cut by both counts once, and
@@ -178,7 +178,7 @@ def _spread(own: Floats, back: Ints, k: int, cores: int) -> None:
                 own[s], back[s] = own[s - k - 1], back[s - k - 1]
 
 
-@kernel(f"({_SUMS}, f8[::1], i8[::1], i8, i8, f8, f8, f8, f8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8)")
+@kernel(f"({SUMS}, f8[::1], i8[::1], i8, i8, f8, f8, f8, f8[:, ::1], i8[:, ::1], i8[::1], i8[::1], i8)")
 def least_load(
     sets: Sums,
     transfer: Floats,
@@ -236,7 +236,7 @@ def least_load(
                 continue
             below = best[j]
             if may and k > 0:
-                load = a_time + _transfers(j, i, sets, transfer)
+                load = a_time + transfers(j, i, sets, transfer)
                 if load < limit:
                     for c in range(cores + 1):
                         for a in range(1, k + 1):
@@ -263,47 +263,7 @@ def least_load(
     state[:] = (until, lives, first, pairs)
 
 
-@kernel(f"({_SUMS}, f8[::1], f8, i8)")
-def pieces(sets: Sums, transfer: Floats, memory: float, most: int) -> tuple[Ints, Ints, Floats]:
-    """All pairs of an ideal within another whose difference an accelerator can take: smaller, larger, load.
-
-    Of more than ``most`` only as many and one.
-    """
-    count, words = sets.bits.shape
-    room = 1024
-    small, large, load = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
-    found = 0
-    for i in range(count):
-        for j in range(i):
-            if sets.never[i, 0] != sets.never[j, 0] or sets.memory[i] - sets.memory[j] > memory:
-                continue
-            within = True
-            for w in range(words):
-                if sets.bits[j, w] & ~sets.bits[i, w] != 0:
-                    within = False
-                    break
-            if not within:
-                continue
-            if found == room:
-                room *= 2
-                smaller = np.empty(room, dtype=np.int64)
-                smaller[:found] = small
-                small = smaller
-                larger = np.empty(room, dtype=np.int64)
-                larger[:found] = large
-                large = larger
-                loads = np.empty(room)
-                loads[:found] = load
-                load = loads
-            small[found], large[found] = j, i
-            load[found] = sets.accelerator[i] - sets.accelerator[j] + _transfers(j, i, sets, transfer)
-            found += 1
-            if found > most:
-                return small[:found], large[:found], load[:found]
-    return small[:found], large[:found], load[:found]
-
-
-@kernel(f"({_SUMS}, f8[::1], i8, f8, f8[::1], f8[:, ::1], i8[:, ::1], i8, i8)")
+@kernel(f"({SUMS}, f8[::1], i8, f8, f8[::1], f8[:, ::1], i8[:, ::1], i8, i8)")
 def least_sum(
     sets: Sums,
     transfer: Floats,
@@ -344,7 +304,7 @@ def least_sum(
                     bit += 1
                 alone = 64 * w + bit
             if fits:
-                load = sets.accelerator[i] - sets.accelerator[j] + _transfers(j, i, sets, transfer)
+                load = sets.accelerator[i] - sets.accelerator[j] + transfers(j, i, sets, transfer)
                 for a in range(1, k + 1):
                     if best[j, a - 1] + load < best[i, a]:
                         best[i, a] = best[j, a - 1] + load

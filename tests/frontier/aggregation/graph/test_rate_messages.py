@@ -9,10 +9,10 @@ import pytest
 from aggregation_graph_cases import optimum, random_instance, star
 from volume import spread
 
+from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages, job_levels
 from ddlopt.instances.generators.aggregation.graph import leaf_spine
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.graph.bounds import graph_bound, most_rates
-from ddlopt.models.aggregation.graph.formulations.rate_messages import RateMessages, job_levels
 from ddlopt.models.aggregation.graph.network import job_network
 from ddlopt.solvers.aggregation.graph.methods import best
 from ddlopt.solvers.contracts import Limits, Status

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.partition.blocks import Blocks, Key, blocks_of
+from ddlopt.frontier.deployment.partition.formulations.convex_sets_kernel import pieces
+from ddlopt.models.deployment.partition.blocks import Blocks, Key
 from ddlopt.models.deployment.partition.ideals import kernels
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of, ideals_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
+from ddlopt.models.deployment.partition.latency import ordered
 
 # With more of them there are more sets than below anyway.
 MOST_IDEALS = 20_000
@@ -37,11 +38,6 @@ class Pieces:
     load_s: npt.NDArray[np.float64]
 
 
-def ordered(instance: PartitionInstance) -> Blocks:
-    """Blocks of a latency instance, in an order that its edges allow."""
-    return blocks_of(instance.changed(goal="throughput", contiguous=True, subgraphs=1))
-
-
 def pieces_of(instance: PartitionInstance) -> Pieces | None:
     """All sets; None if there are too many."""
     return _pieces(Key(instance))
@@ -56,7 +52,7 @@ def _pieces(key: Key) -> Pieces | None:
         return None
     costs = costs_of(blocks)
     sets = kernels.sums(bits, costs)
-    small, large, load_s = kernels.pieces(sets, costs.transfer, instance.memory_bytes, 40 * MOST_SETS)
+    small, large, load_s = pieces(sets, costs.transfer, instance.memory_bytes, 40 * MOST_SETS)
     if len(small) > 40 * MOST_SETS:
         return None
     inside = bits[large] & ~bits[small]
@@ -69,30 +65,3 @@ def _pieces(key: Key) -> Pieces | None:
         for row in inside[first]
     )
     return Pieces(blocks, members, load_s[first])
-
-
-def critical_path_s(instance: PartitionInstance) -> float:
-    """The longest path if every node is where it takes the least time, and nothing is transferred."""
-    times = [_least(instance, node) for node in range(len(instance.nodes))]
-    return longest_path(instance, times)
-
-
-def longest_path(instance: PartitionInstance, times_s: list[float]) -> float:
-    """Of all paths, the largest sum of times of its nodes."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(times_s)))
-    graph.add_edges_from(instance.edges)
-    done: dict[int, float] = {}
-    for node in nx.topological_sort(graph):
-        done[node] = times_s[node] + max((done[each] for each in graph.predecessors(node)), default=0.0)
-    return max(done.values())
-
-
-def _least(instance: PartitionInstance, node: int) -> float:
-    data = instance.nodes[node]
-    times = []
-    if data.accelerator_s is not None and instance.accelerators:
-        times.append(data.accelerator_s)
-    if data.processor_s is not None and instance.processors:
-        times.append(data.processor_s)
-    return min(times)

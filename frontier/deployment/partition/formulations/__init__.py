@@ -1,0 +1,1 @@
+"""Formulations of partitions that solve what the core leaves open."""
