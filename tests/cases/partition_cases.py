@@ -4,9 +4,13 @@ import random
 from itertools import product
 from typing import Any
 
+import pytest
+
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import InstanceError
+from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.exact import Exact
 
 MOST = 3000
 """Partitions to try."""
@@ -114,3 +118,24 @@ def add_backward(draw: random.Random, nodes: list[dict[str, Any]], edges: list[t
             edges.append((twin[v], twin[u]))
         if v in twin and draw.random() < 0.3:
             edges.append((u, twin[v]))
+
+
+def alike(count: int, accelerators: int, **fields: Any) -> PartitionInstance:
+    """A chain of equal layers that only accelerators take."""
+    nodes = [{"name": f"n{v}", "accelerator_s": 1.0, "transfer_s": 0.1, "memory_bytes": 1} for v in range(count)]
+    edges = [(v, v + 1) for v in range(count - 1)]
+    data = {"name": "chain", "nodes": nodes, "edges": edges, "accelerators": accelerators, "memory_bytes": 100}
+    return PartitionInstance.from_data({**data, **fields})
+
+
+def solved(formulation: Any, instance: PartitionInstance, start: Any = None) -> Any:
+    return Exact("model", "deployment", formulation).solve(instance, Limits(gap=1e-6), start=start)
+
+
+def agrees(formulation: Any, instance: PartitionInstance, best: float | None) -> None:
+    result = solved(formulation, instance)
+    if best is None:
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.objective == pytest.approx(best)
+    assert result.bound == pytest.approx(best, rel=1e-5, abs=1e-7)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from partition_cases import optimum, several
+from partition_cases import agrees, alike, optimum, several, solved
 from volume import for_each, slow
 
 from ddlopt.models.deployment.partition.blocks import blocks_of
@@ -17,28 +17,7 @@ from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import T
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.exact import Exact, build_model
-
-
-def alike(count: int, accelerators: int, **fields: Any) -> PartitionInstance:
-    """A chain of equal layers that only accelerators take."""
-    nodes = [{"name": f"n{v}", "accelerator_s": 1.0, "transfer_s": 0.1, "memory_bytes": 1} for v in range(count)]
-    edges = [(v, v + 1) for v in range(count - 1)]
-    data = {"name": "chain", "nodes": nodes, "edges": edges, "accelerators": accelerators, "memory_bytes": 100}
-    return PartitionInstance.from_data({**data, **fields})
-
-
-def solved(formulation: Any, instance: PartitionInstance, start: Any = None) -> Any:
-    return Exact("model", "deployment", formulation).solve(instance, Limits(gap=1e-6), start=start)
-
-
-def agrees(formulation: Any, instance: PartitionInstance, best: float | None) -> None:
-    result = solved(formulation, instance)
-    if best is None:
-        assert result.status is Status.INFEASIBLE
-        return
-    assert result.objective == pytest.approx(best)
-    assert result.bound == pytest.approx(best, rel=1e-5, abs=1e-7)
+from ddlopt.solvers.exact import build_model
 
 
 @pytest.mark.parametrize("fields", [{}, {"separate_passes": True}, {"contiguous": True}])
