@@ -97,6 +97,14 @@ def test_the_objective_by_hand() -> None:
     assert isinstance(check.objective, Fraction)
 
 
+def test_long_lists_are_added_up_in_parts(monkeypatch) -> None:
+    instance = HotInstance.from_data(DATA)
+    answer = hot_cases.all_of(instance, placed=[[[1], [0]], [[0], []]])
+    for cells in (1, 2):
+        monkeypatch.setattr("ddlopt.models.aggregation.hot.evaluate._CELLS", cells)
+        assert evaluate(instance, answer).objective == 4 + 4 + 0.25
+
+
 @for_each(
     ("placed", "kind", "meaningful"),
     [

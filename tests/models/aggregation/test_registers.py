@@ -97,6 +97,11 @@ def test_packets_and_collisions_by_hand() -> None:
     }
 
 
+def test_a_batch_of_nothing_takes_no_packet() -> None:
+    found = evaluate(_instance(batches=[[0, 1], []]), _placement(0, 0, 1, 1, 2, 2))
+    assert (found.details["packets"], found.details["floor_packets"]) == (2, 1)
+
+
 def test_a_packet_of_three_is_filled_only_where_nothing_collides() -> None:
     # The same with K = 3: batch 0 could go in one packet, and takes two as 0 and 1 collide; batch 2 takes two anyway.
     found = evaluate(_instance(entries=3), _placement(0, 0, 1, 1, 2, 2))
@@ -116,6 +121,7 @@ def test_what_an_answer_breaks_is_named() -> None:
     instance = _instance()
     (full,) = evaluate(instance, _placement(0, 0, 0, 1, 1, 2)).violations
     assert str(full) == "array has room for its parameters at array 0: 3 against 2"
+    assert evaluate(instance, _placement(0, 0, 0, 1, 1, 2)).details["fullest_array"] == 3
     missing = evaluate(instance, _placement(0, 0, 1, 1, 2))
     assert (missing.objective, missing.violations[0].kind) == (None, "every parameter has an array")
     strange = evaluate(instance, _placement(0, 0, 1, 1, 2, 3))

@@ -70,7 +70,9 @@ def test_every_constant_counts_as_in_the_formula():
     found = evaluate(instance(**more, mixing=0.5), plan(4, 0.25))
     left = 11 - 0.25 * 2 * 5 / 13 - 0.25**2 * 4 * 5 * (3 * 4 - 1)
     assert left < 0
-    assert [each.kind for each in found.violations] == ["target below what the step size allows"]
+    (floor,) = found.violations
+    assert (floor.kind, floor.lhs) == ("target below what the step size allows", 11)
+    assert float(floor.rhs) == pytest.approx(11 - left)
     found = evaluate(instance(**more, mixing=0.5), plan(4, 0.125))
     left = 11 - 0.125 * 2 * 5 / 13 - 0.125**2 * 4 * 5 * (3 * 4 - 1)
     assert found.objective == pytest.approx(2 * 3 / (0.125 * left) * (7 + 4 / 4), rel=1e-14)
@@ -133,6 +135,22 @@ def test_no_step_is_better_than_the_closed_form(seed):
     assert seconds == pytest.approx(times.seconds(period, 4.0, asked.mixing), rel=1e-12)
     for factor in (0.9, 0.999, 1.001, 1.1):
         assert evaluate(asked, plan(period, factor * best)).objective > seconds
+
+
+def test_what_is_wrong_with_a_plan_may_leave_its_time():
+    """With steps of 0.01 where 0.02 are asked for it has one, and so has a period of half a step."""
+    for more, given in (({"step_size": 0.02}, plan(2, 0.01)), ({}, plan(0.5, 0.01))):
+        found = evaluate(instance(mixing=0, **more), given, exact=True)
+        left = Fraction(0.05) - Fraction(0.01) / 8 - Fraction(0.01) ** 2 * (Fraction(given.period) - 1)
+        assert not found.feasible
+        assert found.objective == 2 / (Fraction(0.01) * left) * (1 + 4 / Fraction(given.period))
+
+
+def test_the_bound_begins_at_a_period_of_one():
+    """With steps of 1 and no mixing left to do 3/8 - 1/8 - (period - 1) is left: from 1.25 on nothing."""
+    found = bound(instance(mixing=0, step_size=1, target=0.375))
+    assert evaluate(instance(mixing=0, step_size=1, target=0.375), plan(1, 1)).objective == 2 / 0.25 * 5
+    assert 39 < found <= 40
 
 
 def test_targets_below_the_floor_are_proven_so():

@@ -167,6 +167,11 @@ def test_periods_without_seconds_are_violations(period):
     assert found.objective is None
 
 
+def test_seconds_are_known_up_to_the_longest_period():
+    found = evaluate(drawn(0, 3), PeriodPlan(instance="a", period=MOST_STEPS, step_size=1e-9))
+    assert "no seconds are known for the period" not in [each.kind for each in found.violations]
+
+
 @for_each(
     ("change", "line"),
     [
