@@ -111,6 +111,10 @@ def test_slots_nodes_that_do_not_forward_and_the_server_in_between() -> None:
     nodes[2]["forwards"] = False
     way = ((3, 0, 2, 1, 6), *ALONE[1:])
     assert kinds(checked(star(nodes=nodes), way)) == ["nodes on the way forward"]
+    for node, route in ((0, (2, 0, 1, 6)), (2, (3, 0, 2, 1))):  # the first on the way, and the last
+        nodes = [each.model_dump() | {"forwards": number != node} for number, each in enumerate(star().nodes)]
+        jobs = [{"name": "j", "workers": (route[0],), "server": route[-1]}]
+        assert kinds(checked(star(nodes=nodes, jobs=jobs), (route,))) == ["nodes on the way forward"]
     jobs = [{"name": "j", "workers": (3, 4), "server": 1}]
     assert kinds(checked(star(jobs=jobs), ((3, 0, 1), (4, 0, 1)))) == []
     passing = ((2, 1), (3, 0, 2), (4, 0, 1, 2))
@@ -119,7 +123,8 @@ def test_slots_nodes_that_do_not_forward_and_the_server_in_between() -> None:
 
 def test_switches_must_not_send_to_each_other_in_a_circle() -> None:
     tree = ((0, 1), (1, 2), (2, 0), (3, 0), (4, 0), (5, 1, 6))
-    assert kinds(checked(star(), tree)).count("messages reach the server") == 3
+    found = [each for each in checked(star(), tree).violations if each.kind == "messages reach the server"]
+    assert [(each.lhs, each.rhs) for each in found] == [(3, 6)] * 3  # routes in the circle, and all
 
 
 def test_a_worker_that_aggregates_sends_one_message_and_its_own_gradient_does_not_arrive() -> None:
@@ -189,6 +194,9 @@ def test_bounds_of_the_star() -> None:
     assert graph_bound(star(goal="utilization", aggregators=0)) == pytest.approx(16.0)
     assert graph_bound(star(aggregators=0)) == pytest.approx(6.0)
     assert graph_bound(star(goal="rates")) == pytest.approx(10.0)
+    # Rounding never makes a bound better than it is.
+    assert graph_bound(star()) < 2 < 10 < graph_bound(star(goal="rates"))
+    assert graph_bound(star(goal="utilization")) < 10
     with pytest.raises(InfeasibleError, match="connections is 2"):
         graph_bound(star(aggregators=0, connections=2))
 
@@ -204,6 +212,10 @@ def test_bounds_by_what_leaves_a_switch_with_its_hosts() -> None:
     links[1]["bandwidth_bytes_per_s"] = 1000
     assert graph_bound(star(jobs=jobs, links=links)) == pytest.approx((1 + 2 + 2) * 20 / 20)
     assert graph_bound(star(jobs=jobs[:2], links=links)) == pytest.approx((1 + 2) * 20 / 20)
+    # As much if each takes two slots of two.
+    nodes = [each.model_dump() | {"slots": 2 * each.slots} for each in star().nodes]
+    large = [each | {"slots": 2} for each in jobs]
+    assert graph_bound(star(jobs=large, links=links, nodes=nodes)) == pytest.approx((1 + 2 + 2) * 20 / 20)
 
 
 def test_routes_are_found_where_messages_would_run_in_a_circle() -> None:
