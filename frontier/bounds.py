@@ -9,6 +9,18 @@ _SCHEDULING, _STRATEGIES = "ddlopt.frontier.scheduling", "ddlopt.frontier.deploy
 BOUNDS = (
     Bound(
         "scheduling",
+        "prices on slots",
+        later(f"{_SCHEDULING}.bounds:prices_bound"),
+        later(f"{_SCHEDULING}.bounds:kernels_of_prices"),
+    ),
+    Bound(
+        "scheduling",
+        "deadlines that cannot be met",
+        later(f"{_SCHEDULING}.bounds:times_bound"),
+        later(f"{_SCHEDULING}.bounds:kernels_of_prices"),
+    ),
+    Bound(
+        "scheduling",
         "plans of jobs at prices",
         later(f"{_SCHEDULING}.bounds:plans_bound"),
         later(f"{_SCHEDULING}.bounds:kernels_of_plans"),

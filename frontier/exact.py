@@ -32,6 +32,13 @@ _EXCHANGE = "topology/link-exchange"
 _TOPOLOGY = "ddlopt.frontier.topology"
 _SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOGY}.lifts.lifts"
 _STEPS = (
+    Step("scheduling/gadget", "model", later("ddlopt.frontier.scheduling.counted_slots.counted_slots:CountedSlots")),
+    Step(
+        "scheduling/gadget",
+        "slots",
+        later("ddlopt.frontier.scheduling.slot_rounding.rounding:RoundingOracle"),
+        ("ddlopt.frontier.scheduling.slot_rounding.mapping_kernels",),
+    ),
     Step(
         "compression/forward-search",
         "options",

@@ -6,8 +6,8 @@ Objectives and bounds are in slots; the gap is that of the search, and times are
 from benchmarks.harness import Benchmark, Option, shown, solved
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.scheduling.gangs.gang_search import GangSearch
+from ddlopt.frontier.scheduling.makespan.needs import needs
 from ddlopt.instances.generators.scheduling import generate
-from ddlopt.models.scheduling.needs import needs
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.exact import Exact
 from ddlopt.solvers.scheduling.gangs.list_scheduling import ListScheduling

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.bounds import work_of_plans
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
+from ddlopt.frontier.scheduling.makespan.ratios import ratio_bound
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.bounds import bound as combinatorial_bound
-from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import Objective
-from ddlopt.models.scheduling.makespan.ratio_bounds import Ratios
 from ddlopt.models.scheduling.problem import PROBLEM
+from ddlopt.models.scheduling.times.ratios import Ratios
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.tolerances import ROUNDING
@@ -65,7 +65,7 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
 
     exact: bool = True
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.lagrangian_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.frontier.scheduling.prices.lagrangian_kernels",)
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With those of plans, where these are asked."""
@@ -119,7 +119,7 @@ class _Search:
     def __init__(self, instance: SchedulingInstance, clock: Clock) -> None:
         self.instance, self.clock = instance, clock
         self.ratios = Ratios(instance)
-        self.bound = combinatorial_bound(instance)
+        self.bound = ratio_bound(instance)
         self.value = float("inf")
         self.best: Schedule | None = None
         self.failure: UnfinishedError | None = None

@@ -56,7 +56,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
 
     sweeps: int = 20
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.scheduling.slot.knapsack_kernels",)
 
     @property
     def name(self) -> str:

@@ -55,7 +55,7 @@ class LpGuided(Heuristic, uses=("seed", "start")):
 
     sweeps: int = 100
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.scheduling.slot.knapsack_kernels",)
 
     @property
     def name(self) -> str:

@@ -1,8 +1,8 @@
 """Special methods for schedules, and when ``exact`` asks them."""
 
+from ddlopt.frontier.scheduling.bounds import work_of_plans
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Method
@@ -34,6 +34,7 @@ _LISTED = (
     formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece", "frontier"),
 )
 """Models of whole patterns of slots and whole plans: where places matter, the strongest as long as these are few."""
+_COUNTED = formulation(ROOM, "counted-slots", "counted_slots.counted_slots:CountedSlots", "frontier")
 _RIGID = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs", "frontier")
 _ORDER = (
     *("fair-deadlines", "gang-search", "configurations", "job-plans", "lp-guided", "kept-runs", "type-windows"),
@@ -59,9 +60,9 @@ def _model_for(instance: SchedulingInstance, solver: str) -> Method:
 
 
 def _special(instance: SchedulingInstance, solver: str) -> Method | None:
-    """The model of whole patterns, whole plans or gangs that covers an instance; not for a slot by itself."""
+    """The model of a slot, of whole patterns, whole plans or gangs that covers an instance."""
     if SlotEmbedding().refuses(instance) is None:
-        return None
+        return _COUNTED(solver)
     places_matter = not pool(instance).exact or instance.network is not None
     methods = (make(solver) for make in (*(_LISTED if places_matter else ()), _RIGID))
     return next((method for method in methods if method.refuses(instance) is None), None)

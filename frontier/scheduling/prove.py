@@ -10,6 +10,8 @@ from ddlopt.certificates.scheduling.deadlines import in_time
 from ddlopt.certificates.scheduling.patterns import options_of, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
 from ddlopt.certificates.scheduling.typed import TypedCluster
+from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
+from ddlopt.frontier.scheduling.bounds import work_of_plans
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans, best_prices
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import jobs_of
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
@@ -17,8 +19,6 @@ from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_of
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.bounds import prices as clearing_prices
-from ddlopt.models.scheduling.bounds import work_of_plans
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.slot.rates import Floats
 

@@ -1,38 +1,63 @@
 """How fast a job can be at best, wherever its workers are: for bounds."""
 
+from fractions import Fraction
+from typing import overload
+
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
+from ddlopt.models.contracts import Number
+from ddlopt.models.scheduling.instance import Job, SchedulingInstance, most_workers
 
 
-def fastest_rates(instance: SchedulingInstance, place: int) -> list[float]:
-    """Mini-batches per slot of a job at each of its widths, at the placement and bandwidth that suit it best."""
-    job = instance.jobs[place]
+@overload
+def fastest_rates(instance: SchedulingInstance, place: int) -> list[float]: ...
+
+
+@overload
+def fastest_rates(
+    instance: SchedulingInstance, place: int, number: type[float] | type[Fraction]
+) -> list[float] | list[Number]: ...
+
+
+def fastest_rates(
+    instance: SchedulingInstance, place: int, number: type[float] | type[Fraction] = float
+) -> list[float] | list[Number]:
+    """Mini-batches per slot of a job at each of its widths, at the placement and bandwidth that suit it best.
+
+    Parameters
+    ----------
+    number : type
+        Arithmetic: floats or rational numbers.
+    """
+    job, slot_s = instance.jobs[place], number(instance.slot_s)
     if instance.contention is None and instance.bandwidth == "reserved":
-        return [instance.progress(place, width) for width in job.widths]
+        return [job.timing.minibatches_per_s(width, None, number) * slot_s for width in job.widths]
     room = np.sort(most_workers(instance.capacity, instance.demand[place]))[::-1]
     held = np.cumsum(room)
-    return [_fastest(instance, place, width, int(np.searchsorted(held, width)) + 1) for width in job.widths]
+    least = [int(np.searchsorted(held, width)) + 1 for width in job.widths]
+    return [_fastest(instance, place, w, n, number) * slot_s for w, n in zip(job.widths, least, strict=True)]
 
 
-def _fastest(instance: SchedulingInstance, place: int, width: int, servers: int) -> float:
-    """The fastest of a width that needs at least ``servers`` servers."""
+def _fastest(
+    instance: SchedulingInstance, place: int, width: int, servers: int, number: type[float] | type[Fraction]
+) -> Number:
+    """Mini-batches per second of a width that needs at least ``servers`` servers."""
     timing, rules = instance.jobs[place].timing, instance.contention
     if rules is None:
         assert instance.network is not None
         bandwidths: list[float | None] = [None] if servers == 1 else []
         if width > 1 and instance.server_count > 1:
             bandwidths.append(max(instance.network.arcs.values()))
-        return max(float(timing.minibatches_per_s(width, bandwidth)) for bandwidth in bandwidths) * instance.slot_s
+        return max(timing.minibatches_per_s(width, bandwidth, number) for bandwidth in bandwidths)
     iterations = []
+    overhead = number(rules.server_overhead_s)
     if servers == 1:
-        within = float(timing.iteration_s(width, rules.within_server_bytes_per_s))
-        iterations.append(within + rules.server_overhead_s)
+        iterations.append(timing.iteration_s(width, number(rules.within_server_bytes_per_s), number) + overhead)
     if width > 1 and instance.server_count > 1:
-        between = float(timing.iteration_s(width, rules.between_servers_bytes_per_s))
-        iterations.append(between + max(2, servers) * rules.server_overhead_s)
-    return width / min(iterations) * instance.slot_s
+        between = timing.iteration_s(width, number(rules.between_servers_bytes_per_s), number)
+        iterations.append(between + max(2, servers) * overhead)
+    return width / min(iterations)
 
 
 def least_energy_j(instance: SchedulingInstance, among: npt.NDArray[np.bool_] | None = None) -> float:
@@ -70,3 +95,15 @@ def upper_envelope(widths: npt.NDArray[np.int64], rates: npt.NDArray[np.float64]
         if rates[place] > rates[corners[-1]]:
             corners.append(place)
     return np.array(corners, dtype=np.int64)
+
+
+def corner_widths(job: Job) -> tuple[int, ...]:
+    """Widths at the corners of the concave envelope of a job's progress at its own bandwidth, 0 first, increasing.
+
+    A relaxation, in which a job may divide a slot among several widths, needs no others. With ring timing and without
+    latency progress is convex in the width, so that the corners are among 0, the least and the largest width
+    (``docs/families/scheduling/proofs.md``).
+    """
+    widths = np.array([0, *job.widths])
+    rates = np.array([float(job.timing.minibatches_per_s(int(width))) for width in widths])
+    return tuple(widths[upper_envelope(widths, rates)].tolist())

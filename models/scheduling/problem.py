@@ -5,14 +5,6 @@ from ddlopt.models.scheduling.evaluate import evaluate
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Schedule
 
-
-def kernels_of_bound(instance: SchedulingInstance) -> tuple[str, ...]:
-    """Prices, which bound objectives that are maximised."""
-    if instance.objective in ("makespan", "completion"):
-        return ()
-    return ("ddlopt.models.scheduling.prices.lagrangian_kernels",)
-
-
 PROBLEM = Problem(
     path="scheduling",
     title="workers, servers and rings of jobs over time",
@@ -23,6 +15,5 @@ PROBLEM = Problem(
     solution=Schedule,
     evaluate=evaluate,
     bound=later("ddlopt.models.scheduling.bounds:bound"),
-    exact_bound=later("ddlopt.models.scheduling.makespan.exact_times:exact_time_bound"),
-    kernels=kernels_of_bound,
+    exact_bound=later("ddlopt.models.scheduling.times.bounds:exact_time_bound"),
 )

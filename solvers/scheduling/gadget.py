@@ -8,17 +8,18 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.tolerances import BOUND_MARGIN
-from ddlopt.solvers.contracts import best_bound
+from ddlopt.solvers import chain
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
-from ddlopt.solvers.scheduling.guarantee import certified_bound, guarantee
+from ddlopt.solvers.scheduling.guarantee import guarantee
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
-from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
-from ddlopt.solvers.scheduling.slot.embedding_oracles import Oracle as SlotOracle
+from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle, unsupported
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Modelled, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
-OracleName = Literal["auto", "knapsack", "embedding", "rounding", "packing"]
+OracleName = Literal["auto", "knapsack", "embedding", "packing"]
+STEPS = "scheduling/gadget"
+"""What packages announce for slots: ``model``, a formulation to take, and ``slots``, oracles to ask besides."""
 _AFFORDABLE = 10_000
 """Jobs times slots times servers up to which every slot gets a model."""
 _SOON_S = 5.0
@@ -38,18 +39,16 @@ class Gadget(Heuristic, uses=("seed",)):
     it maximises where that is no sum of utilities.
 
     Details: ``smallest_beta``, the least ratio of a slot's gain and the oracle's bound on it; ``guaranteed_part``,
-    where the assumptions of the guarantee hold. The bound is that of
-    :func:`~ddlopt.solvers.scheduling.guarantee.certified_bound`.
+    where the assumptions of the guarantee hold.
 
     Parameters
     ----------
-    oracle : {"auto", "knapsack", "embedding", "rounding", "packing"}
+    oracle : {"auto", "knapsack", "embedding", "packing"}
         ``knapsack``: exact, where widths alone decide what fits. ``embedding``: exact, a model of places and rings.
-        ``rounding``: its linear relaxation, rounded at random. ``packing``: greedy. ``auto``: the first of knapsack,
-        embedding (as long as it is small) and packing that covers the instance.
+        ``packing``: greedy. ``auto``: the first of them (embedding as long as it is small) that covers the instance.
     slot_limit_s : float
-        Most seconds for the model of one slot. Where ``embedding`` has no proof by then, packing and rounding are asked
-        as well, and the best answer counts.
+        Most seconds for the model of one slot. Where ``embedding`` has no proof by then, packing and the oracles that
+        packages announce as steps of kind ``slots`` are asked as well, and the best answer counts.
 
     References
     ----------
@@ -60,7 +59,7 @@ class Gadget(Heuristic, uses=("seed",)):
     oracle: OracleName = "auto"
     slot_limit_s: float = 30.0
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.scheduling.slot.knapsack_kernels",)
 
     @property
     def name(self) -> str:
@@ -73,12 +72,12 @@ class Gadget(Heuristic, uses=("seed",)):
             return reason
         if self.oracle == "knapsack":
             return knapsack_is_exact(instance)
-        return _model(self.oracle).refuses(instance) if self.oracle in ("embedding", "rounding") else None
+        return unsupported(instance) if self.oracle == "embedding" else None
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
-        """Those of the knapsack, and of the rounding that models fall back on."""
-        rounds = self._chosen(instance) in ("embedding", "rounding")
-        return (*self.kernels, "ddlopt.solvers.scheduling.slot.mapping_kernels") if rounds else self.kernels
+        """Those of the knapsack, and of what models fall back on."""
+        models = self._chosen(instance) == "embedding"
+        return (*self.kernels, *chain.kernels_of_steps(STEPS, instance)) if models else self.kernels
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate; figures of the slots."""
@@ -95,9 +94,8 @@ class Gadget(Heuristic, uses=("seed",)):
         return found.schedule, details
 
     def certificate(self, instance: SchedulingInstance, solution: Schedule, clock: Clock) -> float | None:
-        """A bound from the state that the schedule ends in; of a single slot, that of the oracle."""
-        at_end = None if clock.expired else certified_bound(instance, solution)
-        return best_bound((clock.best_bound(instance.sense), at_end), instance.sense)
+        """Of a single slot, the bound of the oracle."""
+        return clock.best_bound(instance.sense)
 
     def _oracle(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Oracle:
         name = self._chosen(instance)
@@ -105,11 +103,11 @@ class Gadget(Heuristic, uses=("seed",)):
             return Knapsack(instance)
         if name == "packing":
             return Packing(instance)
-        rng = np.random.default_rng(seed)
-        if name == "rounding":
-            return Modelled(instance, _model(name), rng, clock, self.slot_limit_s)
         limit_s = self.slot_limit_s if self.oracle == name else min(_SOON_S, self.slot_limit_s)
-        return Modelled(instance, _model(name), rng, clock, limit_s, (_model("rounding"),))
+        stronger = [EmbeddingOracle(step.make) for step in chain.steps(STEPS, "model")]
+        model, *_ = (*stronger, EmbeddingOracle())
+        otherwise = tuple(step.make() for step in chain.steps(STEPS, "slots"))
+        return Modelled(instance, model, np.random.default_rng(seed), clock, limit_s, otherwise)
 
     def _chosen(self, instance: SchedulingInstance) -> OracleName:
         if self.oracle != "auto":
@@ -117,21 +115,13 @@ class Gadget(Heuristic, uses=("seed",)):
         if knapsack_is_exact(instance) is None:
             return "knapsack"
         work = instance.server_count * len(instance.jobs) * instance.slots
-        return "embedding" if work <= _AFFORDABLE and _model("embedding").refuses(instance) is None else "packing"
+        return "embedding" if work <= _AFFORDABLE and unsupported(instance) is None else "packing"
 
 
 def _is_one_slot(instance: SchedulingInstance) -> bool:
     """Whether the gains of the only slot are the objective."""
     reserved = instance.contention is None and instance.bandwidth == "reserved"
     return instance.slots == 1 and instance.objective == "utility" and reserved
-
-
-def _model(name: OracleName) -> SlotOracle:
-    if name == "embedding":
-        return EmbeddingOracle()
-    from ddlopt.solvers.scheduling.slot.rounding import RoundingOracle
-
-    return RoundingOracle()
 
 
 @dataclass

@@ -2,17 +2,26 @@
 
 import pytest
 
+from ddlopt.frontier.scheduling.counted_slots.counted_slots import CountedSlots
 from ddlopt.models.scheduling import Job, Network, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 
 PLACES = ("patterns", "servers")
+"""Servers with equal contents counted wherever that can be done, and all servers with names."""
 RING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
 
 
+def slot(places="auto", **options):
+    """The formulation that counts servers, always or where that saves something; the plain one for ``servers``."""
+    if places == "servers":
+        return SlotEmbedding(places=places, **options)
+    return CountedSlots(whenever=places == "patterns", **options)
+
+
 def solve(instance, formulation=None, **options):
-    method = Exact("slot-embedding", "scheduling", formulation or SlotEmbedding(**options))
+    method = Exact("slot-embedding", "scheduling", formulation or slot(**options))
     result = method.solve(instance, Limits(gap=0.0))
     assert result.status is Status.OPTIMAL
     return result

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
 from ddlopt.frontier.scheduling.configurations.master import Master, Optimum
 from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.frontier.scheduling.configurations.pricing import Priced, Pricing
@@ -22,10 +23,9 @@ from ddlopt.frontier.scheduling.formulations.configurations import (
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import bound_by_patterns
 from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
 from ddlopt.frontier.scheduling.prices.fluid import fluid
+from ddlopt.frontier.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.bounds import prices as clearing_prices
-from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
@@ -38,7 +38,7 @@ from ddlopt.solvers.scheduling.slot.worth import FAIREST
 Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
 
-_PRICES, _OWN = "ddlopt.models.scheduling.prices", "ddlopt.frontier.scheduling.prices"
+_OWN = "ddlopt.frontier.scheduling.prices"
 _OFFERS, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.row_kernels"
 # Part of the best prices that those asked for keep; not tuned.
 _SMOOTHING = 0.8
@@ -93,8 +93,8 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     most_patterns: int = 5000
 
     kernels: ClassVar[tuple[str, ...]] = (
-        f"{_PRICES}.knapsack_kernels",
-        f"{_PRICES}.lagrangian_kernels",
+        "ddlopt.solvers.scheduling.slot.knapsack_kernels",
+        f"{_OWN}.lagrangian_kernels",
     )
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.frontier.scheduling.formulations.configurations import Pattern, PatternPlan
+from ddlopt.frontier.scheduling.prices import lagrangian_kernels as kernels
+from ddlopt.frontier.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.frontier.scheduling.prices.row_kernels import choose_options
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
-from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths
-from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 

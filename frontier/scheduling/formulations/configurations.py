@@ -7,19 +7,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices, pieces_of
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, schedule_of_widths
-from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.solvers.scheduling.slot.knapsack import scarce_resources, whole_costs
 
 Pattern = tuple[tuple[int, int], ...]
 """(job, positive width) of the jobs that run in a slot, by job."""

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ddlopt.frontier.scheduling.formulations.concave import sum_of_utilities
+from ddlopt.frontier.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
@@ -47,7 +47,7 @@ class FairShares:
         \sum_w x_{iwk} \le 1 \quad \forall i, k, \qquad \sum_{iw} w\, l_{ir}\, x_{iwk} \le C_r \quad \forall k, r,
 
     or :math:`\max \min_i p_i`. Widths are those at the corners of the concave envelope of progress, without latency
-    only the least and the largest (:mod:`~ddlopt.models.scheduling.concave.envelope`); :math:`\hat\varphi` is the
+    only the least and the largest (:func:`~ddlopt.models.scheduling.fastest.corner_widths`); :math:`\hat\varphi` is the
     progress at the placement and bandwidth that suit it best, C what all servers have together, e the least price of a
     worker's energy. A utility that is not concave counts as its concave envelope, v p, or 0 if the job cannot finish
     even alone. The program relaxes every instance that is maximised: its value is at least every schedule's.
@@ -124,7 +124,7 @@ class FairShares:
         """Upper bound on the objective of every schedule, from the prices of a solved ``problem`` alone.
 
         The solver's value is not one: it is right up to tolerances only. Prices are; what each job gains most at them
-        is calculated anew (:class:`~ddlopt.models.scheduling.prices.lagrangian.PricedJobs`).
+        is calculated anew (:class:`~ddlopt.frontier.scheduling.prices.lagrangian.PricedJobs`).
         """
         return PricedJobs(instance).answer(self.prices(problem, instance)).bound
 

@@ -18,11 +18,11 @@ from ddlopt.frontier.scheduling.gangs.kernels import (
     seed_kernels,
     serve,
 )
+from ddlopt.frontier.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.scheduling.evaluate import evaluate
 from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.solution import Run, Schedule

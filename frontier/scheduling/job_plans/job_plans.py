@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
 from ddlopt.frontier.scheduling.job_plans import rounds
 from ddlopt.frontier.scheduling.job_plans.job_windows import JobWindows
 from ddlopt.frontier.scheduling.job_plans.kept_search import KeptSearch, best_kept_prices
@@ -21,7 +22,6 @@ from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.bounds import on_grid
-from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.solvers.contracts import Limits
@@ -117,7 +117,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     stalls: int = 100
     wanted: float | None = None
 
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.scheduling.slot.knapsack_kernels",)
 
     @property
     def name(self) -> str:

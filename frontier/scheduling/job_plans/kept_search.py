@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
 from ddlopt.frontier.scheduling.job_plans import rounds
 from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs
@@ -14,7 +15,6 @@ from ddlopt.frontier.scheduling.job_plans.rounds import Rounds
 from ddlopt.frontier.scheduling.kept_runs import KeptRuns, widths_of
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanAnswer, PlanPricing
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.bounds import prices as clearing_prices
 from ddlopt.models.scheduling.pool import schedule_of_widths
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock

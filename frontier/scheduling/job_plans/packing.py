@@ -8,8 +8,8 @@ import highspy
 import numpy as np
 
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.solvers.backends.silent_highs import SilentHighs
+from ddlopt.solvers.scheduling.slot.knapsack import best_widths
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Ints
 

@@ -1,18 +1,17 @@
 """Lower bounds on makespan and completion times without a solver: areas, intervals and dual feasible functions."""
 
-import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.makespan.dual_feasible import Transformed, sampled, transformed
+from ddlopt.frontier.scheduling.makespan.needs import Floats, Ints, Needs, needs, whole_resources
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.dual_feasible import Transformed, sampled, transformed
-from ddlopt.models.scheduling.needs import Floats, Ints, Needs, needs, whole_resources
-from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, WHOLE_TOL
+from ddlopt.models.scheduling.times.bounds import mean_busy_slots, require_slots, whole_seconds
+from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 
 _TRANSFORMED_JOBS = 3000
 """Jobs beyond which sizes are only taken as they are."""
@@ -42,7 +41,7 @@ def makespan_bound_slots(instance: SchedulingInstance) -> int:
 
     It holds for elastic and preemptive jobs, networks and contention alike, as it relaxes these: jobs run at the best
     rate that any place allows, and the cluster is one pool. For every resource and every dual feasible function u of
-    the sizes (:mod:`~ddlopt.models.scheduling.makespan.dual_feasible`), with capacity C and job j of size :math:`c_j`,
+    the sizes (:mod:`.dual_feasible`), with capacity C and job j of size :math:`c_j`,
     arrival :math:`r_j` and :math:`p_j` slots:
 
     *Longest*: :math:`r_j + p_j`. *Area* from every arrival a on: :math:`a + \lceil \sum_{r_j \ge a} u(c_j)\, p_j / u(C)
@@ -62,7 +61,7 @@ def makespan_bound_slots(instance: SchedulingInstance) -> int:
     ------
     InfeasibleError
         If it proves that not all jobs can be finished in time: the bound, which holds for every schedule that finishes
-        them, is beyond the last slot; or some job cannot by itself (:func:`~ddlopt.models.scheduling.needs.needs`).
+        them, is beyond the last slot; or some job cannot by itself.
     """
     jobs = needs(instance)
     views = _views(instance, jobs)
@@ -70,46 +69,28 @@ def makespan_bound_slots(instance: SchedulingInstance) -> int:
     for view in views:
         bound = max(bound, view.area_bound(jobs.arrival))
     bound = _raised(jobs, views, bound, instance.slots)
-    if bound > instance.slots:
-        raise InfeasibleError(
-            f"'{instance.name}': to finish all jobs takes {bound} slots at least, but there are {instance.slots}"
-        )
+    require_slots(instance, bound)
     return bound
 
 
 def completion_bound(instance: SchedulingInstance) -> float:
     r"""Seconds, weighted and added up over all jobs, that they take from arrival to end at least.
 
-    With the sizes, functions u and relaxations of :func:`makespan_bound_slots`: a machine that does the work
-    :math:`W_j = u(c_j)\, p_j` of one job after another at the speed u(C) can follow every schedule, and among all its
-    ways preemptive order by :math:`v_j / W_j` has the least :math:`\sum_j v_j M_j`, where the mean busy time
-    :math:`M_j` is the mean of the moments at which j is worked on (Goemans). A job ends at least half its length after
-    its mean busy time: :math:`\sum_j v_j (M_j + p_j / 2 - r_j)`; the length of an elastic job is here what its work
-    takes at the width that does most in a slot.
+    With the sizes, functions u and relaxations of :func:`makespan_bound_slots`: the work :math:`W_j = u(c_j)\, p_j` of
+    the jobs on one machine of speed u(C) (:func:`~ddlopt.models.scheduling.times.bounds.mean_busy_slots`). The length
+    of an elastic job is here what its work takes at the width that does most in a slot.
 
     Raises
     ------
     InfeasibleError
         If a job cannot be finished in time, even alone.
-
-    References
-    ----------
-    M. X. Goemans, "A supermodular relaxation for scheduling with release dates", IPCO 1996.
     """
     jobs = needs(instance)
     best = float(jobs.weight @ jobs.slots)
     for view in _views(instance, jobs, most=12):
         for row in range(len(view.capacity)):
             best = max(best, _mean_busy_bound(jobs, view, row))
-    return whole_seconds(instance, jobs, best)
-
-
-def whole_seconds(instance: SchedulingInstance, jobs: Needs, slots: float) -> float:
-    """A bound on weighted slots in seconds, a margin for rounding left out; weights in whole numbers make it whole."""
-    slots *= 1 - BOUND_MARGIN
-    if (jobs.weight == jobs.weight.round()).all():
-        slots = math.ceil(slots)
-    return slots * instance.slot_s
+    return whole_seconds(instance, best)
 
 
 @dataclass(frozen=True)
@@ -264,41 +245,6 @@ def _lengths_refute(jobs: Needs, view: _View, makespan: int) -> bool:
 
 def _mean_busy_bound(jobs: Needs, view: _View, row: int) -> float:
     """Weighted slots from arrival to end, for one resource and function."""
-    work, speed = view.work[row], float(view.capacity[row])
-    moments = np.zeros(len(work))
-    for job, begin, end in _by_weight(jobs.arrival.tolist(), (work / speed).tolist(), _order(jobs.weight, work)):
-        moments[job] += (end - begin) * (begin + end) / 2
-    busy = work > 0
-    mean = np.where(busy, moments * speed / np.maximum(work, 1), jobs.arrival)
+    work = view.work[row]
     length = np.where(jobs.rigid, jobs.slots, work / np.maximum(view.peak[row], 1))
-    return float(jobs.weight @ np.where(busy, mean + length / 2 - jobs.arrival, jobs.slots))
-
-
-def _order(weight: Floats, work: Ints) -> npt.NDArray[np.int64]:
-    """Places of the jobs when those of most weight for their work come first."""
-    order = np.argsort(-weight / np.maximum(work, 1), kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def _by_weight(arrival: Sequence[int], length: Sequence[float], place: Ints) -> Iterator[tuple[int, float, float]]:
-    """(job, begin, end) of one machine that always does the first job there is, interrupting others."""
-    jobs = sorted((job for job in range(len(arrival)) if length[job] > 0), key=lambda job: arrival[job])
-    left, now, following = list(length), 0.0, 0
-    waiting: list[tuple[int, int]] = []
-    while following < len(jobs) or waiting:
-        if not waiting:
-            now = max(now, float(arrival[jobs[following]]))
-        while following < len(jobs) and arrival[jobs[following]] <= now:
-            heapq.heappush(waiting, (int(place[jobs[following]]), jobs[following]))
-            following += 1
-        _, job = waiting[0]
-        until = now + left[job]
-        if following < len(jobs) and arrival[jobs[following]] < until:
-            until = float(arrival[jobs[following]])
-            left[job] -= until - now
-        else:
-            heapq.heappop(waiting)
-        yield job, now, until
-        now = until
+    return mean_busy_slots(jobs.arrival, jobs.weight, jobs.slots, length, work, float(view.capacity[row]))

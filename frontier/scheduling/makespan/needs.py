@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.times.bounds import require_time
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -83,13 +83,7 @@ def needs(instance: SchedulingInstance) -> Needs:
     rates = _rates(instance)
     best = [max(row) for row in rates]
     slots = [slots_needed(job.minibatches, most) for job, most in zip(instance.jobs, best, strict=True)]
-    for place, (job, least) in enumerate(zip(instance.jobs, slots, strict=True)):
-        span = instance.last_slot(place) - job.arrival
-        if least > span:
-            raise InfeasibleError(
-                f"'{instance.name}': jobs[{place}] '{job.name}' takes {least} slots at least, but there are {span} "
-                "from its arrival to its deadline"
-            )
+    require_time(instance, slots)
     return Needs(
         arrival=np.array([job.arrival for job in instance.jobs], dtype=np.int64),
         last=np.array([instance.last_slot(place) for place in range(len(instance.jobs))], dtype=np.int64),

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ddlopt.frontier.scheduling.makespan.needs import Floats, Needs, WholeResource, needs, whole_resources
 from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.bounds import whole_seconds
-from ddlopt.models.scheduling.needs import Floats, Needs, WholeResource, needs, whole_resources
+from ddlopt.models.scheduling.times.bounds import whole_seconds
 from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.tolerances import ROUNDING
 
@@ -32,7 +32,7 @@ def completion_bound(instance: SchedulingInstance) -> float | None:
     if not is_worth_trying(jobs, resources):
         return None
     best = max(0.0, *(priced_bound(jobs, resource) for resource in resources))
-    return whole_seconds(fastest, jobs, best)
+    return whole_seconds(fastest, best)
 
 
 def priced_bound(jobs: Needs, resource: WholeResource) -> float:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.prices import lagrangian_kernels as kernels
+from ddlopt.frontier.scheduling.prices.priced_jobs import jobs_as_arrays
 from ddlopt.models.scheduling.fastest import least_energy_j
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
-from ddlopt.models.scheduling.prices.priced_jobs import jobs_as_arrays
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 Floats = npt.NDArray[np.float64]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.prices.lagrangian_kernels import part_worth, utility
 from ddlopt.models.kernels import inner, kernel
-from ddlopt.models.scheduling.prices.lagrangian_kernels import part_worth, utility
 from ddlopt.models.sorting_kernels import stable_order
 from ddlopt.models.tolerances import ROUNDING
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from ddlopt.frontier.scheduling.prices import kept_kernels, plan_kernels
 from ddlopt.frontier.scheduling.prices.fluid import Fluid
 from ddlopt.frontier.scheduling.prices.offers import Offers, costs_of, offers_of, pools_of, workers_of
+from ddlopt.frontier.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 from ddlopt.models.tolerances import BOUND_MARGIN
 
@@ -78,8 +78,8 @@ class PlanPricing:
         - \sum_{tk} n_{itk} \Bigl(e_k + \sum_r \lambda_{tkr} l_{ir}\Bigr)\Bigr]
 
     over the plans of job i: an offer or none in each slot, with :math:`n_{itk}` workers on type k. Offers are whole
-    widths where :class:`~ddlopt.models.scheduling.prices.lagrangian.PricedJobs` has fractions of them: a job that would
-    like 4.5 slots has to do with four or five. The least such bound is that of the column generation over plans of jobs
+    widths where :class:`~ddlopt.frontier.scheduling.prices.lagrangian.PricedJobs` has fractions of them: a job that
+    would like 4.5 slots has to do with four or five. The least such bound is that of the column generation over plans of jobs
     (Dantzig-Wolfe); on contended instances it closes most of the gap between the linear relaxation and the optimum.
 
     Where plans are *kept*, what a job loses in a slot in which it goes on after a pause or with another offer,

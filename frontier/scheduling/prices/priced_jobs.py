@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.prices import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.fastest import fastest_rates, upper_envelope
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance
-from ddlopt.models.scheduling.prices import lagrangian_kernels as kernels
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing, Capped, Fair, Logarithmic, LossCurve, Utility
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 

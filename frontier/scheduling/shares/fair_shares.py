@@ -62,7 +62,7 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     sweeps: int = 10
 
     name: ClassVar[str] = "fair-shares"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.scheduling.prices.knapsack_kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.scheduling.slot.knapsack_kernels",)
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """What the formulation does not cover, jobs in one piece, and very large instances."""

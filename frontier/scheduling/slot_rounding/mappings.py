@@ -10,13 +10,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from ddlopt.frontier.scheduling.slot_rounding.mapping_kernels import best_places
 from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import nested_cuts, tree_cuts
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.tolerances import FEASIBILITY_TOL
-from ddlopt.solvers.scheduling.slot.mapping_kernels import best_places
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

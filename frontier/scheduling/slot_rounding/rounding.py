@@ -9,10 +9,10 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from ddlopt.frontier.scheduling.counted_slots.counted_slots import CountedSlots
+from ddlopt.frontier.scheduling.slot_rounding.mappings import Mapper, Mapping, mapper_of
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data
-from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.tolerances import OBJECTIVE_TOL, ZERO_TOL
 from ddlopt.solvers.exact import lp_relaxation
 from ddlopt.solvers.scheduling.slot.embedding_oracles import (
@@ -21,9 +21,7 @@ from ddlopt.solvers.scheduling.slot.embedding_oracles import (
     SlotProblem,
     SlotState,
     slot_problem,
-    unsupported,
 )
-from ddlopt.solvers.scheduling.slot.mappings import Mapper, Mapping, mapper_of
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
 
 Floats = npt.NDArray[np.float64]
@@ -153,20 +151,6 @@ class RoundingOracle:
     tries: int = 30
     repair: bool = True
 
-    @property
-    def name(self) -> str:
-        """``rounding``."""
-        return "rounding"
-
-    @property
-    def factor(self) -> None:
-        """None is known for choices that must fit."""
-        return
-
-    def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Contention and shared bandwidth."""
-        return unsupported(instance)
-
     def choose(self, state: SlotState, rng: np.random.Generator, time_s: float | None) -> SlotChoice:
         """Relax, round, repair; after half of the time rounding starts with the mappings found."""
         began = time.perf_counter()
@@ -177,7 +161,7 @@ class RoundingOracle:
         relaxation = relax(problem, began + half)
         bound = min(problem.limit, relaxation.bound)
         if not relaxation.mapper.exact and time.perf_counter() < began + half:
-            formulation = SlotEmbedding(gains=problem.gains)
+            formulation = CountedSlots(gains=problem.gains)
             bound = min(bound, lp_relaxation(formulation, problem.instance).objective)
         tries = _Tries(relaxation, self.repair)
         best = tries.round(None)

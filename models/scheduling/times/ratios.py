@@ -4,23 +4,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-import numpy as np
-
 from ddlopt.models.contracts import Number
 from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.bounds import Deadlines
-from ddlopt.models.scheduling.makespan.exact_bounds import Works
-from ddlopt.models.scheduling.prices.lagrangian import quick_bound
-from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.scheduling.times.works import Works
 from ddlopt.models.tolerances import ROUNDING
 
-_TESTS = 40
+TESTS = 40
 """Ratios tried: each halves what is open, and many jobs in many slots have some 2^20 ratios."""
-_PRICED_TESTS = 8
-"""Of them by prices, which take the most time."""
-_PRICED_PAIRS = 40_000
-"""Of a job and a slot of its window up to which prices take a second or two."""
 
 
 class Ratios:
@@ -76,7 +67,6 @@ def least_ratio(
     lowest : float or Fraction
         A ratio that no schedule stays below.
     tests : int
-        Deadlines that are tried at most.
     highest : float or Fraction, optional
         Where to begin from above; None: where all windows are whole.
     """
@@ -94,50 +84,19 @@ def least_ratio(
     return low
 
 
-def ratio_bound(instance: SchedulingInstance) -> float:
-    r"""A ratio that no schedule stays below.
+def ratio_bound(works: Works, number: type[float] | type[Fraction] = float) -> Number:
+    r"""A ratio that no schedule stays below, by the lengths of jobs and by what they take together.
 
     In a schedule of ratio :math:`\rho` job i ends :math:`\rho` times its time with a fair share after its arrival.
-    Deadlines are refuted by the length of a job, by intervals
-    (:class:`~ddlopt.models.scheduling.makespan.bounds.Deadlines`) and, where jobs and slots are not too many, by prices
-    (:mod:`~ddlopt.models.scheduling.prices.lagrangian`): at them, not all jobs can do all that they want before theirs.
+    Between the least ratio that every job by itself allows and the largest one, bisection finds deadlines that
+    :meth:`~ddlopt.models.scheduling.times.works.Works.refute` proves not to be met.
 
-    Raises
-    ------
-    InfeasibleError
-        If a job cannot be finished in time, even alone.
+    Parameters
+    ----------
+    works : Works
+        In the arithmetic of ``number``.
     """
-    ratios, deadlines = Ratios(instance), Deadlines(instance)
-    jobs = deadlines.jobs
-    ends = (jobs.arrival + jobs.slots).tolist()
-    lowest = max(float(ratios.of(job, end)) for job, end in enumerate(ends))
-    bound = float(least_ratio(ratios, lambda due: deadlines.refuted(np.array(due)), lowest, _TESTS))
-    if int((jobs.last - jobs.arrival).sum()) <= _PRICED_PAIRS:
-
-        def priced(due: list[int]) -> bool:
-            return quick_bound(_in_time(instance, due)).bound < float(DONE) * (1 - ROUNDING)
-
-        bound = float(least_ratio(ratios, priced, bound, _PRICED_TESTS, min(float(ratios.largest), 2 * bound)))
-    return bound * (1 - ROUNDING)
-
-
-def _in_time(instance: SchedulingInstance, due: list[int]) -> SchedulingInstance:
-    """The same jobs with deadlines, of which the smallest part done is asked for."""
-    jobs = tuple(job.model_copy(update={"deadline": each}) for job, each in zip(instance.jobs, due, strict=True))
-    return instance.changed(jobs=jobs, objective="max_min")
-
-
-def exact_ratio_bound(instance: SchedulingInstance) -> Fraction:
-    """The same in rational numbers, by the lengths of jobs and by what they take of a resource within intervals.
-
-    Jobs that arrive in or after a slot a and have to end before a slot b take no more than all servers have between.
-
-    Raises
-    ------
-    NotApplicableError
-        If bandwidth is shared, or a job's speed is no rational number.
-    """
-    works, ratios = Works(instance), Ratios(instance, Fraction)
-    ends = [job.arrival + count for job, count in zip(instance.jobs, works.slots, strict=True)]
+    ratios = Ratios(works.instance, number)
+    ends = [job.arrival + count for job, count in zip(works.instance.jobs, works.slots, strict=True)]
     lowest = max(ratios.of(job, end) for job, end in enumerate(ends))
-    return Fraction(least_ratio(ratios, works.refute, lowest, _TESTS))
+    return least_ratio(ratios, works.refute, lowest, TESTS)

@@ -8,12 +8,12 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices.knapsack import scarce_resources
 from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, TINY
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
+from ddlopt.solvers.scheduling.slot.knapsack import scarce_resources
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from ddlopt.models.scheduling.instance import SchedulingInstance, ServerGroup, m
 from ddlopt.models.scheduling.network import Network
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring, ring_rate
-from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
@@ -81,17 +80,6 @@ class SlotChoice(NamedTuple):
 class Oracle(Protocol):
     """Chooses for one slot."""
 
-    @property
-    def name(self) -> str:
-        """Kebab-case name."""
-
-    @property
-    def factor(self) -> float | None:
-        """The part of the best gain that every answer has, if it was given enough time; None where none is known."""
-
-    def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Why the oracle does not cover the instance; None if it does."""
-
     def choose(self, state: SlotState, rng: np.random.Generator, time_s: float | None) -> SlotChoice:
         """A choice that fits; ``time_s`` limits the search, and the answer is what was found by then."""
 
@@ -142,15 +130,6 @@ class SlotProblem:
             else beside(bound, gain, "maximize", "", f"one slot of '{self.instance.name}': bound"),
             gain,
         )
-
-    def schedule(self, choice: SlotChoice) -> Schedule:
-        """An answer as a schedule of this problem's instance."""
-        runs = tuple(
-            Run(job=place, start=0, slots=1, workers=choice.workers[job], ring=choice.rings.get(job, ()))
-            for place, job in enumerate(self.jobs)
-            if job in choice.workers
-        )
-        return Schedule(instance=self.instance.name, runs=runs)
 
 
 NOTHING = SlotChoice({}, {}, 0.0, 0.0)
@@ -224,64 +203,42 @@ def unsupported(instance: SchedulingInstance) -> str | None:
 
 @dataclass(frozen=True)
 class EmbeddingOracle:
-    """The optimum of a slot: :class:`~.SlotEmbedding`, solved as a MILP.
-
-    Where the time limit ends the search the answer is worse than ``factor``, and its own bound says by how much.
+    """The optimum of a slot: :class:`~.SlotEmbedding`, or a strengthening of it, solved as a MILP.
 
     Parameters
     ----------
+    formulation : callable
+        ``formulation(gains=...)`` gives the model of a slot with these gains.
     gap : float
         Relative gap at which a slot counts as solved.
     threads : int
     backend : Backend
-    first : Oracle, optional
-        Asked before, for half of the time at most; its answer is the start of the search.
     """
 
+    formulation: Callable[..., SlotEmbedding] = SlotEmbedding
     gap: float = 1e-4
     threads: int = 1
     backend: Backend = field(default_factory=Highs)
-    first: Oracle | None = None
-
-    @property
-    def name(self) -> str:
-        """``embedding``."""
-        return "embedding"
-
-    @property
-    def factor(self) -> float:
-        """What the gap leaves."""
-        return 1 / (1 + self.gap)
-
-    def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Contention and shared bandwidth."""
-        return unsupported(instance)
 
     def choose(self, state: SlotState, rng: np.random.Generator, time_s: float | None) -> SlotChoice:
-        """Build and solve; without an incumbent in time the answer is the start, or that nobody runs."""
+        """Build and solve; without an incumbent in time nobody runs, and the bound says what is missed at most."""
         began = time.perf_counter()
         problem = slot_problem(state)
         if problem is None:
             return NOTHING
-        start = SlotChoice({}, {}, problem.limit, 0.0)
-        if self.first is not None:
-            start = self.first.choose(state, rng, None if time_s is None else time_s / 2)
+        nobody = SlotChoice({}, {}, problem.limit, 0.0)
         this = problem.instance
-        formulation = SlotEmbedding(gains=problem.gains)
+        formulation = self.formulation(gains=problem.gains)
         model = build_model(this.family, formulation, this)
-        if start.workers:
-            formulation.start(model.component(this.family), this, problem.schedule(start))
         left = None if time_s is None else time_s - (time.perf_counter() - began)
         if left is not None and left <= 0:
-            return start
+            return nobody
         limits = Limits(time_s=left, gap=self.gap, threads=self.threads)
-        outcome = self.backend.solve(model, limits, seed=int(rng.integers(2**31)), warm=bool(start.workers))
-        bounds = [problem.limit] if start.bound is None else [problem.limit, start.bound]
+        outcome = self.backend.solve(model, limits, seed=int(rng.integers(2**31)))
+        bound = problem.limit
         if outcome.bound is not None:
-            bounds.append(formulation.objective_value(this, outcome.bound))
+            bound = min(bound, formulation.objective_value(this, outcome.bound))
         if outcome.objective is None:
-            return start._replace(bound=min(bounds))
+            return nobody._replace(bound=bound)
         runs = formulation.read(model.component(this.family), this).runs
-        workers, rings = {run.job: run.workers for run in runs}, {run.job: run.ring for run in runs}
-        found = problem.choice(workers, rings, min(bounds))
-        return found if found.gain >= start.gain else start._replace(bound=min(bounds))
+        return problem.choice({run.job: run.workers for run in runs}, {run.job: run.ring for run in runs}, bound)

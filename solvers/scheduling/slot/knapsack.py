@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.scheduling.pool import Pool
-from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths
 from ddlopt.models.tolerances import ROUNDING
+from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 
 _FINEST = 1000
 """Amounts are taken for multiples of a part of the unit, 1/1000 at the finest."""

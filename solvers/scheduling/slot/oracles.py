@@ -8,13 +8,13 @@ import numpy as np
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices.knapsack import scarce_resources, whole_costs
-from ddlopt.models.scheduling.prices.knapsack_kernels import choose_widths
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.engine import Choice, State
 from ddlopt.solvers.scheduling.slot.embedding_oracles import Oracle as SlotOracle
 from ddlopt.solvers.scheduling.slot.embedding_oracles import SlotState
+from ddlopt.solvers.scheduling.slot.knapsack import scarce_resources, whole_costs
+from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
 from ddlopt.solvers.scheduling.slot.rates import Ints
 from ddlopt.solvers.scheduling.slot.worth import Gains
@@ -211,9 +211,8 @@ class Modelled:
     clock : Clock
     slot_s : float
         Most seconds for one slot.
-    otherwise : tuple of SlotOracle, optional
+    otherwise : tuple of SlotOracle
         Asked, after the greedy packing, where the oracle has proved no optimum in its time; the best answer counts.
-        None: the oracle's answer counts whatever it is.
     """
 
     def __init__(
@@ -223,7 +222,7 @@ class Modelled:
         rng: np.random.Generator,
         clock: Clock,
         slot_s: float,
-        otherwise: tuple[SlotOracle, ...] | None = None,
+        otherwise: tuple[SlotOracle, ...] = (),
     ) -> None:
         self.instance, self.oracle, self.rng, self.clock = instance, oracle, rng, clock
         self._slot_s = slot_s
@@ -239,7 +238,7 @@ class Modelled:
         running = np.fromiter(state.held, dtype=np.int64, count=len(state.held))
         pooled = Answer({}, 0.0, self._bound.best(gains, running, state.width[running])[0])
         answer = self._better(pooled, self._ask(self.oracle, asked, state))
-        if self._otherwise is None or _is_proven(answer):
+        if _is_proven(answer):
             return answer
         answer = self._better(answer, self._packing.best(state, gains))
         for oracle in self._otherwise:

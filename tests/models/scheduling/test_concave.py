@@ -10,8 +10,8 @@ import sympy
 from volume import for_each, spread
 
 from ddlopt.models.scheduling import AllOrNothing, Capped, Fair, Job, Logarithmic, LossCurve, PolluxTiming, RingTiming
-from ddlopt.models.scheduling.concave.envelope import envelope_widths, numeric_corners
 from ddlopt.models.scheduling.concave.piecewise import ERROR, outer_pieces
+from ddlopt.models.scheduling.fastest import corner_widths
 from ddlopt.models.scheduling.utility import DONE
 
 CONCAVE = [
@@ -229,7 +229,7 @@ def test_the_corners_carry_the_whole_envelope(latency):
         timing = random_ring(rng, latency)
         fewest = int(rng.integers(1, 4))
         most = fewest + int(rng.integers(0, 14))
-        corners = envelope_widths(job(timing, fewest, most))
+        corners = corner_widths(job(timing, fewest, most))
         assert corners[0] == 0
         assert list(corners) == sorted(set(corners))
         assert {*corners} <= {0, *range(fewest, most + 1)}
@@ -249,18 +249,17 @@ def test_without_latency_the_corners_are_the_least_and_the_largest_width():
         faster = timing.minibatches_per_s(most) > timing.minibatches_per_s(fewest)
         expected = (0, fewest, most) if faster else (0, fewest)
         seen.add(expected[1:] == (fewest,))
-        assert envelope_widths(job(timing, fewest, most)) == expected
-        assert numeric_corners(timing, fewest, most) == expected
+        assert corner_widths(job(timing, fewest, most)) == expected
     assert seen == {False, True}  # on a slow ring further workers make things worse
 
 
 def test_with_latency_there_are_more_corners_and_an_end():
     """w / (1 + 0.01 · 2 (w - 1)) rises to 50 per second, concave from the start; with a gradient it ends earlier."""
     timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1, latency_s=0.01)
-    assert envelope_widths(job(timing, 1, 6)) == (0, 1, 2, 3, 4, 5, 6)
+    assert corner_widths(job(timing, 1, 6)) == (0, 1, 2, 3, 4, 5, 6)
     # Pollux with a wide synchronisation: w / (1 + 0.5 + 0.1 (w - 2)), always rising; the second worker is not worth it.
     pollux = PolluxTiming(compute_s=1, sync_s=1.5, sync_s_per_worker=0.1)
-    corners = envelope_widths(job(pollux, 1, 8))
+    corners = corner_widths(job(pollux, 1, 8))
     assert corners[:2] == (0, 1)
     assert 2 not in corners
     assert corners[-1] == 8
@@ -273,5 +272,5 @@ def test_workers_that_slow_the_job_down_are_no_corner():
         def iteration_s(self, workers, bandwidth_bytes_per_s=None, number=float):
             return {1: 1.0, 2: 2 / 1.6, 3: 2.0}[workers]
 
-    assert numeric_corners(Falling(compute_s=1), 1, 3) == (0, 1, 2)
-    assert numeric_corners(Falling(compute_s=1), 3, 3) == (0, 3)
+    assert corner_widths(job(Falling(compute_s=1), 1, 3)) == (0, 1, 2)
+    assert corner_widths(job(Falling(compute_s=1), 3, 3)) == (0, 3)

@@ -12,8 +12,8 @@ from ddlopt.models.errors import InstanceError
 from ddlopt.models.scheduling import Job, RingTiming, Run, Schedule, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.fair_time import fair_s
-from ddlopt.models.scheduling.makespan.exact_times import exact_time_bound
-from ddlopt.models.scheduling.makespan.ratio_bounds import Ratios
+from ddlopt.models.scheduling.times.bounds import exact_time_bound
+from ddlopt.models.scheduling.times.ratios import Ratios
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 

@@ -15,9 +15,9 @@ from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound
-from ddlopt.models.scheduling.makespan.exact_bounds import exact_makespan_bound
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.problem import PROBLEM
+from ddlopt.models.scheduling.times.bounds import exact_time_bound
 from ddlopt.models.scheduling.types import at_their_fastest
 
 
@@ -38,7 +38,7 @@ def test_bounds_hold(objective, seed):
     sign = 1 if asked.sense == "maximize" else -1
     assert sign * bound(asked) >= sign * PROBLEM.tightest_bound(asked) >= sign * best.objective - 1e-9
     if objective == "makespan":
-        assert exact_makespan_bound(asked) <= best.objective
+        assert exact_time_bound(asked) <= best.objective
 
 
 def drawn(seed, **features):
@@ -113,7 +113,7 @@ def test_bounds_know_that_fast_types_are_few():
         relaxed = bound(at_their_fastest(less))
         assert abs(relaxed - best) > 0.2 * best
         assert PROBLEM.tightest_bound(less) == pytest.approx(known, rel=1e-3)
-    assert exact_makespan_bound(less) == bound(less) == 20
+    assert exact_time_bound(less) == bound(less) == 20
 
 
 def test_prices_by_type_tell_that_slots_are_too_few():

@@ -210,10 +210,9 @@ def test_utilities_of_many_jobs_are_those_of_each():
 
 
 def test_names_and_refusals():
-    assert [Gadget(oracle=oracle).name for oracle in ("auto", "embedding", "rounding", "packing")] == [
+    assert [Gadget(oracle=oracle).name for oracle in ("auto", "embedding", "packing")] == [
         "gadget",
         "gadget:oracle=embedding",
-        "gadget:oracle=rounding",
         "gadget:oracle=packing",
     ]
     rng = np.random.default_rng(0)
@@ -274,7 +273,7 @@ def test_in_one_slot_the_embedding_is_the_optimum_and_its_bound_meets_it(kind, c
 
 
 @pytest.mark.parametrize("kind", [*NETWORKS, {"places": (2, 2), "network": "tree", "preemptive": False}])
-@pytest.mark.parametrize("oracle", ["embedding", "rounding"])
+@pytest.mark.parametrize("oracle", ["embedding", "packing"])
 @pytest.mark.parametrize("cases", [2, slow(6)])
 def test_models_of_slots_give_schedules_within_their_guarantee(oracle, kind, cases):
     rng = np.random.default_rng(31)
@@ -288,7 +287,7 @@ def test_models_of_slots_give_schedules_within_their_guarantee(oracle, kind, cas
         assert ("guaranteed_part" in details) == (drawn.preemptive and not drawn.energy_price_per_j)
 
 
-def test_without_time_for_a_model_packing_and_rounding_answer():
+def test_without_time_for_a_model_packing_answers():
     rng = np.random.default_rng(32)
     for _ in range(5):
         drawn = random_instance(rng, slots=1, jobs=4, places=(2, 2), network="star")
@@ -307,7 +306,7 @@ def test_auto_takes_the_first_oracle_that_suits():
     assert Gadget()._chosen(star.model_copy(update={"slots": 5000})) == "packing"
     assert Gadget()._chosen(star.model_copy(update={"bandwidth": "shared"})) == "packing"
     assert Gadget()._chosen(random_instance(rng, places=(2, 2), contention=True)) == "packing"
-    assert Gadget(oracle="rounding").refuses(random_instance(rng, places=(2, 2), contention=True))
+    assert Gadget(oracle="embedding").refuses(random_instance(rng, places=(2, 2), contention=True))
     assert Gadget(oracle="embedding").refuses(star.model_copy(update={"bandwidth": "shared"}))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.scheduling.makespan.needs import slots_needed
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.needs import slots_needed
 from ddlopt.models.scheduling.pool import Placer, Pool, pool
 from ddlopt.models.scheduling.solution import Run, Schedule
 

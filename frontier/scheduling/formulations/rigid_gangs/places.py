@@ -13,11 +13,11 @@ from ddlopt.frontier.scheduling.formulations.rigid_gangs.gang_places import (
     widest,
 )
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.starts import add_busy
+from ddlopt.frontier.scheduling.makespan.bounds import makespan_bound_slots
+from ddlopt.frontier.scheduling.makespan.needs import least_slots
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
-from ddlopt.models.scheduling.needs import least_slots
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE

@@ -32,7 +32,7 @@ class RigidGangs:
           m_{\tau+1} \le m_\tau \in \{0, 1\} \quad (\tau \ge L)
 
     where L is the combinatorial bound
-    (:func:`~ddlopt.models.scheduling.makespan.bounds.makespan_bound_slots`), so that the slots that matter end soon:
+    (:func:`~ddlopt.frontier.scheduling.makespan.bounds.makespan_bound_slots`), so that the slots that matter end soon:
     at the makespan of a simple list schedule, or at ``achievable_s``. Jobs may only start where left-shifted schedules
     can have a start: at an arrival plus lengths of distinct jobs. The completion time has costs on :math:`n_{kt}`.
 
@@ -116,7 +116,7 @@ class RigidGangs:
         ------
         InfeasibleError
             If it is proven that not all jobs can be finished in time: the makespan's bound, of which
-            :func:`~ddlopt.models.scheduling.makespan.bounds.makespan_bound_slots` has the proof, is beyond the last
+            :func:`~ddlopt.frontier.scheduling.makespan.bounds.makespan_bound_slots` has the proof, is beyond the last
             slot.
         """
         self._form(instance).add(block, instance, self.achievable_s, self.reduced)

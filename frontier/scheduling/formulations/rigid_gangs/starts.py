@@ -18,10 +18,10 @@ from ddlopt.frontier.scheduling.formulations.rigid_gangs.gangs import (
     schedule_of_starts,
     useful_starts,
 )
+from ddlopt.frontier.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.tolerances import FEASIBILITY_TOL

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
 from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import Floats, Listing, listing
 from ddlopt.frontier.scheduling.formulations.slot_patterns.options import TooManyError, speed
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, pieces_of
+from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.rings.rings import Ring

@@ -9,8 +9,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.concave.envelope import envelope_widths
-from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
+from ddlopt.models.scheduling.fastest import corner_widths
 from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.utility import DONE
@@ -148,14 +147,20 @@ def _is_finishing(instance: SchedulingInstance, job: int) -> bool:
 def _widths(instance: SchedulingInstance, job: int, widths: Widths) -> Iterable[int]:
     if widths == "all":
         return instance.jobs[job].widths
-    return [width for width in envelope_widths(instance.jobs[job]) if width]
+    return [width for width in corner_widths(instance.jobs[job]) if width]
 
 
 def add_runs(block: pyo.Block, jobs: Sequence[Choices], preemptive: bool) -> None:
     """``running[i, w, t]``: 1 if job i has w workers in slot t."""
     index = [(c.job, w, t) for c in jobs for t in range(c.first, c.last) for w in c.widths]
     block.RUNS = pyo.Set(dimen=3, initialize=index, doc="(job, width, slot)")
-    block.running = pyo.Var(block.RUNS, domain=pyo.Binary, doc="job has this many workers in the slot")
+    # Of a job in one piece that has to finish, beginnings alone say what runs.
+    follows = {c.job for c in jobs if c.finishing and not preemptive}
+    block.running = pyo.Var(
+        block.RUNS,
+        domain=lambda _, i, w, t: pyo.UnitInterval if i in follows else pyo.Binary,
+        doc="job has this many workers in the slot",
+    )
     if not preemptive:
         _add_pieces(block, jobs)
 
@@ -175,9 +180,6 @@ def _add_pieces(block: pyo.Block, jobs: Sequence[Choices]) -> None:
         if c.finishing
         for w, gain in zip(c.widths, c.gains, strict=True)
     }
-    for i, w, t in block.RUNS:
-        if (i, w) in length:
-            block.running[i, w, t].domain = pyo.UnitInterval
 
     @block.Constraint(block.RUNS, doc="a job runs from its beginning to its end")
     def job_runs_in_one_piece(b: Any, i: int, w: int, t: int) -> Any:
@@ -305,12 +307,3 @@ def read_widths(block: pyo.Block) -> dict[tuple[int, int], int]:
         if abs(value - round(value)) > INTEGRALITY_TOL:
             raise SolverError(f"job {i} runs to {value:g} at width {w} in slot {t}; the values describe no schedule")
     return found
-
-
-def pieces_of(instance: SchedulingInstance, c: Choices) -> Pieces:
-    """Outer approximation of a job's utility on what it can reach."""
-    wanted = instance.jobs[c.job].minibatches
-    high = min(1.0, c.reach * c.unit / wanted)
-    utility = instance.jobs[c.job].utility
-    assert utility.kind != "all_or_nothing"
-    return outer_pieces(utility, 0.0, high, c.gains[0] * c.unit / wanted)

@@ -15,9 +15,9 @@ from ddlopt.frontier.scheduling.configurations.master import Master
 from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.frontier.scheduling.configurations.pricing import Pricing
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations, PatternPlan, all_patterns
+from ddlopt.frontier.scheduling.prices.lagrangian import PricedJobs, quick_bound
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Capped, Job, Logarithmic, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.prices.lagrangian import PricedJobs, quick_bound
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import lp_relaxation

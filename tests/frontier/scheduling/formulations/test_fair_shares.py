@@ -7,10 +7,10 @@ from scipy.optimize import linprog
 from volume import for_each, slow
 
 from ddlopt.frontier.scheduling.formulations.fair_shares import Columns, FairShares
+from ddlopt.frontier.scheduling.prices.lagrangian import lagrangian_bound
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import AllOrNothing, Fair, Job, PolluxTiming, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.prices.lagrangian import lagrangian_bound
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
 

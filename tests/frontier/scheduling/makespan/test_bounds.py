@@ -8,11 +8,11 @@ from gang_brute_force import all_orders, gang_instance, random_gangs
 from scheduling_brute_force import brute_force, random_instance
 from volume import for_each, slow
 
+from ddlopt.frontier.scheduling.makespan.bounds import completion_bound, makespan_bound, makespan_bound_slots
+from ddlopt.frontier.scheduling.makespan.dual_feasible import counting, transformed
+from ddlopt.frontier.scheduling.makespan.needs import needs, whole_resources
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.makespan.bounds import completion_bound, makespan_bound, makespan_bound_slots
-from ddlopt.models.scheduling.makespan.dual_feasible import counting, transformed
-from ddlopt.models.scheduling.needs import needs, whole_resources
 
 
 @for_each("capacity", [1, 2, 3, 7, 8, 12, 30])

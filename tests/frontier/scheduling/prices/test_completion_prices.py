@@ -6,11 +6,11 @@ from scheduling_brute_force import brute_force, random_instance
 from shared_data import shared_data
 from volume import for_each
 
+from ddlopt.frontier.scheduling.makespan.bounds import completion_bound
+from ddlopt.frontier.scheduling.makespan.needs import needs, whole_resources
 from ddlopt.frontier.scheduling.prices.completion_prices import _Plans, priced_bound
 from ddlopt.instances.readers import convert
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.scheduling.makespan.bounds import completion_bound
-from ddlopt.models.scheduling.needs import needs, whole_resources
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.solvers.catalogue import default_method, method
 from ddlopt.solvers.contracts import Limits

@@ -7,10 +7,10 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
+from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
 from ddlopt.frontier.scheduling.prices.plan_kernels import best_plan
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import AllOrNothing, Capped, Job, RingTiming, SchedulingInstance, ServerGroup
-from ddlopt.models.scheduling.bounds import prices as clearing_prices
 
 FEATURES = {
     "plain": {},

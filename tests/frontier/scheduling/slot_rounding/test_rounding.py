@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance
 from scipy.optimize import linprog
-from slot_cases import RING, changed, cluster, job, star
+from slot_cases import RING, cluster, job, star
 from volume import for_each, seeds
 
-from ddlopt.models.scheduling import Contention, Run, Schedule, evaluate
+from ddlopt.frontier.scheduling.slot_rounding.mapping_kernels import best_places
+from ddlopt.frontier.scheduling.slot_rounding.rounding import RoundingOracle, relax
+from ddlopt.models.scheduling import Run, Schedule, evaluate
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data
 from ddlopt.solvers.scheduling.slot.embedding_oracles import NOTHING, EmbeddingOracle, SlotState, slot_problem
-from ddlopt.solvers.scheduling.slot.mapping_kernels import best_places
-from ddlopt.solvers.scheduling.slot.rounding import RoundingOracle, relax
 
 CLUSTERS = {
     "pool": {"places": (4, 2)},
@@ -214,46 +214,17 @@ def test_gains_and_progress(oracle):
     assert away == NOTHING
 
 
-@pytest.mark.parametrize("first", [None, RoundingOracle(tries=1)])
-def test_without_time(first):
-    """Answers fit, and their bounds hold."""
+@pytest.mark.parametrize("oracle", [EmbeddingOracle(), RoundingOracle()], ids=["embedding", "rounding"])
+def test_without_time(oracle):
+    """Answers fit, and their bounds hold; rounding still places somebody."""
     rng = np.random.default_rng(3)
     instance = random_instance(rng, jobs=40, slots=1, places=(4,) * 12, network="tree", min_workers=True)
     state = fresh(instance)
     reference = RoundingOracle().choose(state, rng, None)
-    for oracle in (EmbeddingOracle(first=first), RoundingOracle()):
-        choice = oracle.choose(state, rng, 1e-9)
-        check(state, choice)
-        assert choice.bound >= reference.gain
-        if first is not None or isinstance(oracle, RoundingOracle):
-            assert choice.gain > 0
-
-
-def test_a_start_is_not_lost():
-    rng = np.random.default_rng(3)
-    instance = random_instance(rng, jobs=12, slots=1, places=(3,) * 4, network="tree", min_workers=True)
-    state = fresh(instance)
-    rounded = RoundingOracle().choose(state, np.random.default_rng(0), None)
-    both = EmbeddingOracle(first=RoundingOracle()).choose(state, np.random.default_rng(0), None)
-    check(state, both)
-    assert both.gain >= rounded.gain
-    assert both.bound <= rounded.bound * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("oracle", [EmbeddingOracle(), RoundingOracle()], ids=["embedding", "rounding"])
-def test_refuses(oracle):
-    instance = instance_of("star", 0)
-    assert oracle.refuses(instance) is None
-    contention = Contention(between_servers_bytes_per_s=1e9, within_server_bytes_per_s=1e9)
-    ring = [job.model_copy(update={"timing": instance.jobs[0].timing}) for job in instance.jobs]
-    assert "contention" in oracle.refuses(changed(instance, network=None, contention=contention, jobs=tuple(ring)))
-    assert "shares none out" in oracle.refuses(changed(instance, bandwidth="shared", jobs=tuple(ring)))
-
-
-def test_names_and_factors():
-    assert (EmbeddingOracle().name, RoundingOracle().name) == ("embedding", "rounding")
-    assert EmbeddingOracle(gap=0.25).factor == 0.8
-    assert RoundingOracle().factor is None
+    choice = oracle.choose(state, rng, 1e-9)
+    check(state, choice)
+    assert choice.bound >= reference.gain
+    assert choice.gain > 0 or isinstance(oracle, EmbeddingOracle)
 
 
 def test_same_seed_same_answer():

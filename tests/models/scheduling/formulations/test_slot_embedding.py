@@ -7,7 +7,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance, slot_energy_j
-from slot_cases import PLACES, RING, changed, close, cluster, job, solve, star
+from slot_cases import PLACES, RING, changed, close, cluster, job, slot, solve, star
 from volume import for_each, seeds, slow
 
 from ddlopt.models.errors import NotApplicableError, SolverError
@@ -260,7 +260,7 @@ def test_relaxation_is_pinned(network, places, pinned):
         job(str(k), least=w, most=w, utility=Capped(value=w + k / 10)) for k, w in enumerate((5, 5, 6, 7, 3, 3, 2, 5))
     ]
     instance = cluster(jobs, servers=6, gpus=4, network=network)
-    relaxed = lp_relaxation(SlotEmbedding(places=places), instance).objective
+    relaxed = lp_relaxation(slot(places), instance).objective
     assert relaxed / solve(instance).objective == pytest.approx(pinned, rel=1e-6)
 
 
@@ -284,7 +284,7 @@ def test_counted_servers_are_as_good_as_servers_with_names(seed):
     nic = tuple((s, 6 + s % 2, float(rng.choice([1.0, 2.2])) * 1e9) for s in range(6))
     network = Network(switches=2, links=(*nic, (6, 7, float(rng.choice([0.9, 3.0])) * 1e9)))
     instance = changed(base, jobs=jobs, servers=servers, network=network, energy_price_per_j=1e-4 if power else 0.0)
-    counted = SlotEmbedding(places="patterns")
+    counted = slot("patterns")
     model = build_model("scheduling", counted, instance)
     assert model.scheduling.component("workers_make_the_width") is None
     assert solve(instance, counted).objective == close(solve(instance, places="servers").objective)
@@ -295,7 +295,7 @@ def test_too_many_patterns_are_not_counted():
     many = cluster([job(str(w), most=w) for w in range(1, 31)], servers=3, gpus=60)
     uneven = cluster([job("a", demand={"gpu": 1.0}), job("b", most=2, demand={"gpu": 2.0})], servers=3, gpus=4)
     for instance in (many, uneven):
-        model = build_model("scheduling", SlotEmbedding(places="patterns"), instance)
+        model = build_model("scheduling", slot("patterns"), instance)
         assert model.scheduling.component("solo_servers") is None
 
 
@@ -349,8 +349,8 @@ def test_start_is_a_solution(network, places):
             rng, jobs=4, slots=1, places=(2, 2, 1), network=network, min_workers=True, pollux=True, energy=number > 2
         )
         best = solve(instance, places="servers")
-        model = build_model("scheduling", SlotEmbedding(places=places), instance)
-        SlotEmbedding(places=places).start(model.scheduling, instance, best.solution)
+        model = build_model("scheduling", slot(places), instance)
+        slot(places).start(model.scheduling, instance, best.solution)
         fixed = [v for v in model.component_data_objects(pyo.Var) if v.is_integer() and not v.fixed]
         assert all(variable.value is not None for variable in fixed)
         for variable in fixed:

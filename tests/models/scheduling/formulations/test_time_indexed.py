@@ -25,11 +25,11 @@ from ddlopt.models.scheduling import (
     evaluate,
 )
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.scheduling.prices.knapsack import best_widths
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
+from ddlopt.solvers.scheduling.slot.knapsack import best_widths
 
 FEATURES = {
     "plain": {},

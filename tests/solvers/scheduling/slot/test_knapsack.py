@@ -7,7 +7,7 @@ import pytest
 from volume import for_each, seeds
 
 from ddlopt.models.scheduling.pool import Pool
-from ddlopt.models.scheduling.prices.knapsack import best_widths, scarce_resources, whole_costs
+from ddlopt.solvers.scheduling.slot.knapsack import best_widths, scarce_resources, whole_costs
 
 
 def _brute(gains, costs, capacity):

@@ -1,0 +1,1 @@
+"""One slot with servers of equal contents counted in place of named."""

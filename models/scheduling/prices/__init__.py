@@ -1,1 +1,0 @@
-"""Lagrangian bounds: jobs on their own, at prices of what they share."""

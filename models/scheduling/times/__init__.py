@@ -1,0 +1,1 @@
+"""Bounds on makespan and completion times that need no solver."""

@@ -1,0 +1,141 @@
+"""What jobs take at least, of time and of what all servers have, in floating point or in rational numbers."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ddlopt.models.contracts import Number
+from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.scheduling.fastest import fastest_rates
+from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.types import at_their_fastest
+from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.tolerances import FEASIBILITY_TOL
+
+_MOST_COMPARED = 20_000
+"""Pairs of an arrival and a job in one test of deadlines in floats: a bisection of forty tests takes a second."""
+
+
+class Resource(NamedTuple):
+    """What jobs take of one resource.
+
+    Parameters
+    ----------
+    work : sequence of I numbers
+        What each job takes at least until it is done, in amounts times slots.
+    most : sequence of I numbers
+        What each job takes at most in a slot.
+    capacity : float or Fraction
+        What all servers have in a slot, with what the check of a schedule lets pass.
+    """
+
+    work: Sequence[Number]
+    most: Sequence[Number]
+    capacity: Number
+
+
+class Works:
+    """Of every job its fewest slots and its least work, each at the width and the place that suit it best.
+
+    Where speeds depend on types of accelerators, every job is on its fastest.
+
+    Parameters
+    ----------
+    instance : SchedulingInstance
+    number : type
+        Arithmetic: floats or rational numbers.
+
+    Attributes
+    ----------
+    slots : list of I int
+        Fewest slots of each job.
+    resources : list of Resource
+        Those that some job takes.
+
+    Raises
+    ------
+    NotApplicableError
+        In rational numbers, if bandwidth is shared.
+    """
+
+    def __init__(self, instance: SchedulingInstance, number: type[float] | type[Fraction] = float) -> None:
+        if number is Fraction and instance.bandwidth == "shared":
+            raise NotApplicableError("where bandwidth is shared, no speed of a job is known")
+        self.instance = instance = at_their_fastest(instance)
+        self.rigid = [job.min_workers == job.max_workers for job in instance.jobs]
+        self._number = number
+        rates = _rates(instance, number)
+        done = DONE if number is Fraction else float(DONE)
+        wanted = [number(job.minibatches) * done for job in instance.jobs]
+        self.slots = [max(1, math.ceil(each / max(rate))) for each, rate in zip(wanted, rates, strict=True)]
+        found = (self._resource(name, rates, wanted) for name in instance.resources)
+        self.resources = [resource for resource in found if any(resource.work)]
+
+    def _resource(self, name: str, rates: list[Sequence[Number]], wanted: list[Number]) -> Resource:
+        number, work, most = self._number, [], []
+        for job, rate, each, slots in zip(self.instance.jobs, rates, wanted, self.slots, strict=True):
+            amount = number(job.demand.get(name, 0.0))
+            least = min(width * amount / pace for width, pace in zip(job.widths, rate, strict=True)) * each
+            # A job of one width takes whole slots.
+            work.append(max(least, job.min_workers * amount * slots) if len(rate) == 1 else least)
+            most.append(job.max_workers * amount)
+        return Resource(work, most, self._capacity(name))
+
+    def _capacity(self, name: str) -> Number:
+        """What all servers have; no more than whole workers can take of each, where all of them take the same."""
+        number = self._number
+        # What the check lets pass, in either arithmetic; in floats sums are off by less than as much again.
+        slack = number(1 + (1 if number is Fraction else 2) * FEASIBILITY_TOL)
+        held = [(number(group.capacity.get(name, 0.0)) * slack, group.count) for group in self.instance.servers]
+        taken = {job.demand.get(name, 0.0) for job in self.instance.jobs}
+        if len(taken) == 1 and (each := number(taken.pop())):
+            held = [(math.floor(amount / each) * each * slack, count) for amount, count in held]
+        return sum((amount * count for amount, count in held), number(0))
+
+    def area_slots(self) -> int:
+        """Slots before which no schedule ends: from every arrival on, later jobs take what all servers have at most."""
+        jobs = self.instance.jobs
+        latest = sorted(range(len(jobs)), key=lambda job: -jobs[job].arrival)
+        bound = 0
+        for resource in self.resources:
+            since = self._number(0)
+            for job in latest:
+                since += resource.work[job]
+                bound = max(bound, jobs[job].arrival + math.ceil(since / resource.capacity))
+        return bound
+
+    def refute(self, due: list[int]) -> bool:
+        """Whether not every job can end before its slot of ``due`` (I,), by its length or by what jobs take together.
+
+        Jobs that arrive in or after a slot a and are due before a slot b take no more than all servers have between.
+        """
+        arrival = [job.arrival for job in self.instance.jobs]
+        jobs = range(len(due))
+        if any(due[job] - arrival[job] < self.slots[job] for job in jobs):
+            return True
+        order = sorted(jobs, key=lambda job: due[job])
+        begins = sorted(set(arrival))
+        if self._number is float:
+            begins = begins[:: max(1, len(begins) * len(order) // _MOST_COMPARED)]
+        for resource in self.resources:
+            for begin in begins:
+                inside = self._number(0)
+                for place, job in enumerate(order):
+                    inside += resource.work[job] if arrival[job] >= begin else 0
+                    last = place + 1 == len(order) or due[order[place + 1]] > due[job]
+                    if last and inside > resource.capacity * max(0, due[job] - begin):
+                        return True
+        return False
+
+
+def _rates(instance: SchedulingInstance, number: type[float] | type[Fraction]) -> list[Sequence[Number]]:
+    """Best rates of all jobs by width; traces have many identical jobs."""
+    known: dict[object, Sequence[Number]] = {}
+    found = []
+    for place, job in enumerate(instance.jobs):
+        key = job.timing, job.min_workers, job.max_workers, tuple(job.demand.items())
+        if key not in known:
+            known[key] = fastest_rates(instance, place, number)
+        found.append(known[key])
+    return found
