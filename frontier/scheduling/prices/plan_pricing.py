@@ -79,8 +79,9 @@ class PlanPricing:
 
     over the plans of job i: an offer or none in each slot, with :math:`n_{itk}` workers on type k. Offers are whole
     widths where :class:`~ddlopt.frontier.scheduling.prices.lagrangian.PricedJobs` has fractions of them: a job that
-    would like 4.5 slots has to do with four or five. The least such bound is that of the column generation over plans of jobs
-    (Dantzig-Wolfe); on contended instances it closes most of the gap between the linear relaxation and the optimum.
+    would like 4.5 slots has to do with four or five. The least such bound is that of the column generation over plans
+    of jobs (Dantzig-Wolfe); on contended instances it closes most of the gap between the linear relaxation and the
+    optimum.
 
     Where plans are *kept*, what a job loses in a slot in which it goes on after a pause or with another offer,
     :math:`\delta_i`, is taken off its progress, and runs are as long as they have to be; else :math:`\delta_i = 0`.
