@@ -114,6 +114,15 @@ def test_a_plan_holds_its_slots_for_the_last_of_the_workers_below() -> None:
     assert violations(instance, [8.1001, 9.8999], 4.5e7) == {"slots hold what is in flight job 0 ('a') at switch 1"}
 
 
+def test_the_exact_check_rounds_what_is_held_upwards() -> None:
+    instance = job(workers=[3, 3], loss=0.3, timeout_s=1e-5)
+    plan = SlotPlan(instance=instance.name, slots=[[1, 10]], rates_bytes_per_s=[4e7])
+    low, high = (instance.jobs[0].hold_exact(0, up) for up in (False, True))
+    (found,) = evaluate(instance, plan, exact=True).violations
+    assert low < high
+    assert found.lhs == Fraction(4e7) * high / 100
+
+
 def test_what_is_lost_takes_from_the_network_card() -> None:
     instance = job(workers=[1, 1], loss=0.25, timeout_s=1e-9)
     assert not violations(instance, [10, 10], 0.75e8)

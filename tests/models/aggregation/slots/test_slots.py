@@ -268,6 +268,13 @@ def test_a_host_model_can_take_slots_away_and_start_from_a_plan() -> None:
     assert started.objective == pytest.approx(optimum, rel=2e-4)
 
 
+def test_the_slowest_of_one_job_is_as_fast_as_its_link() -> None:
+    """Twice over a link of 1.6e8; slots would do for 1e8, and the switch adds up 9e7."""
+    alone = _instance(goal="slowest", jobs=[_JOB | {"compute_s": 0.5, "iterations": 2, "weight": 3}])
+    least = 3 * 2 * (0.5 + 1e6 / 8e7)
+    assert bound(alone) < least == pytest.approx(bound(alone), rel=1e-6)
+
+
 def test_the_bound_of_one_row_is_that_of_square_roots() -> None:
     instance = slots_instance(2, jobs=6, switches=1, whole=False, slots=(3, 4))
     assert bound(instance) == pytest.approx(_square_root(SlotArrays(instance)), rel=1e-10)

@@ -92,6 +92,35 @@ def test_errors_are_weighted_and_memory_is_shared(goal: str) -> None:
     assert [str(each) for each in over.violations] == ["memory suffices at tables: 9 against 8"]
 
 
+@pytest.mark.parametrize(
+    ("tables", "fields", "least"),
+    [
+        # With 1, 2, 4 entries each has 8, 4, 2 operands.
+        ([RAMP], {"budget_bytes": 1, "goal": "max"}, 3.5),
+        ([RAMP], {"budget_bytes": 2, "goal": "max"}, 1.5),
+        ([RAMP], {"budget_bytes": 4, "goal": "max"}, 0.5),
+        ([RAMP], {"budget_bytes": 4, "goal": "sum"}, 0.5),
+        ([RAMP, RAMP | {"name": "double", "weight": 2}], {"budget_bytes": 2, "goal": "max"}, 7),
+        # Six bytes halve the error of the dear one from 7 to 3, two that of the other from 3.5 to 1.5.
+        ([RAMP, RAMP | {"name": "double", "weight": 2, "entry_bytes": 3}], {"budget_bytes": 8, "goal": "sum"}, 4.5),
+    ],
+)
+def test_bounds_of_ramps(tables: list[dict[str, Any]], fields: dict[str, Any], least: float) -> None:
+    instance = instance_of(*tables, **fields)
+    assert table_bound(instance) == pytest.approx(least, rel=1e-9)
+    assert table_bound(instance) < least
+
+
+def test_margins_grow_with_the_values() -> None:
+    (table,) = instance_of(RAMP | {"samples": [1e6 * each for each in range(8)]}).tables
+    assert 3.5e6 * (1 - 1e-12) < least_errors(table, 1)[0] < 3.5e6 - 1e-7  # 1e-13 of 7e6, and half of that
+
+
+def test_an_entry_that_is_no_prefix_is_named() -> None:
+    (found,) = evaluate(instance_of(RAMP | {"entries": "prefixes"}), answer((0, 3))).violations
+    assert str(found) == "entries are prefixes at starts[0] ('ramp'), entry 0, operands 0 to 2: 3 against 4"
+
+
 @for_each(
     ("table", "solution", "kind", "where"),
     [
