@@ -161,12 +161,22 @@ class Found(NamedTuple):
     tried: int
 
 
-def best_chain(chains: Chains, low_s: float, clock: Clock) -> Found:
+def best_chain(chains: Chains, low_s: float, clock: Clock, every: bool = False) -> Found:
     """The chain with the fastest slowest stage, by bisection; what the clock lets it find.
 
     Each question that has no answer raises the bound, each answer is the next time to beat; in the end only what is
     strictly better is asked for.
+
+    Parameters
+    ----------
+    chains : Chains
+    low_s : float
+        A bound on all plans.
+    clock : Clock
+    every : bool
+        The chains are those of all plans. Only then is what they refute a bound, and reported as one.
     """
+    bound_s = low_s
     best, high_s, step, tried = None, inf, _FIRST_STEP, 0
     try:
         while low_s < high_s:
@@ -179,7 +189,7 @@ def best_chain(chains: Chains, low_s: float, clock: Clock) -> Found:
             chain = chains.within(limit_s)
             if chain is not None:
                 best, high_s = chain, chains.load_s(chain)
-                clock.report(high_s, low_s)
+                clock.report(high_s, low_s if every else bound_s)
             elif limit_s == inf:
                 return Found(None, inf, tried)
             else:

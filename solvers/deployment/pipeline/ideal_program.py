@@ -88,7 +88,8 @@ class PipelineProgram(CertifiedMethod, uses=("seed",)):
         stages = Stages(instance)
         every = None if self.line else stages.ideals(self.most_ideals)
         ideals = stages.prefixes() if every is None else every
-        found = best_chain(chains := LabelChains(stages, ideals, clock), pipeline_bound(instance), clock)
+        chains = LabelChains(stages, ideals, clock)
+        found = best_chain(chains, pipeline_bound(instance), clock, every=not self.line)
         if found.chain is None:
             if found.bound_s < inf:
                 return MethodOutput(None, bound=None if self.line else found.bound_s, message="the time is up")

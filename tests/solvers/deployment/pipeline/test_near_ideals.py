@@ -10,9 +10,11 @@ from volume import for_each, seeds
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment.pipeline.stages import Stages
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.deployment.pipeline.chains import best_chain
 from ddlopt.solvers.deployment.pipeline.ideal_program import PipelineProgram
 from ddlopt.solvers.deployment.pipeline.methods import program
 from ddlopt.solvers.deployment.pipeline.near_ideals import Graph, NearIdeals
+from ddlopt.solvers.heuristic import Clock
 
 
 @for_each("seed", seeds(4, 60))
@@ -32,6 +34,26 @@ def test_it_is_better_than_cuts_of_one_order_and_the_same_for_the_same_seed():
     one, other = (NearIdeals(patience=1).solve(instance, Limits(gap=0), seed=1) for _ in range(2))
     assert best * (1 - 1e-9) <= one.objective < line
     assert one.solution == other.solution
+
+
+class Ten:
+    """Chains of which the best takes 10 s, and each answer is a little better than what was asked for."""
+
+    def within(self, limit_s):
+        return [limit_s] if limit_s > 10 else None
+
+    def load_s(self, chain):
+        return max(10.0, min(100.0, 0.99 * chain[0]))
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_what_some_chains_refute_is_reported_as_a_bound_only_if_there_are_no_others(every):
+    clock = Clock(Limits(), None)
+    found = best_chain(Ten(), 1.0, clock, every)
+    assert found.bound_s == pytest.approx(10.0)
+    bounds = [point.bound for point in clock.trace]
+    assert len(bounds) > 2
+    assert (max(bounds) > 9) if every else set(bounds) == {1.0}
 
 
 @pytest.mark.slow
