@@ -24,7 +24,6 @@ _HOMES = {
     "deployment/partition": "deployment.partition",
     "deployment/strategies": "deployment.strategies",
     "aggregation/graph": "aggregation.graph",
-    "aggregation/registers": "aggregation.registers",
     "gossip/matchings": "gossip.matchings",
 }
 """Problems, and the rooms whose ``methods`` have their links."""

@@ -104,11 +104,6 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
-        "aggregation/registers",
-        ("register-tree", "exact", "enumeration from the floor up, after an annealing; or of the floor alone", "enumeration:RegisterTree"),
-        storey="frontier",
-    ),
-    *entries(
         "gossip/matchings",
         ("matchings-branch-and-bound", "exact", "branch and bound, complete where matchings are given or edges take equally long", "branch_and_bound:MatchingsBranchAndBound"),
         storey="frontier",

@@ -16,13 +16,13 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.harness import Benchmark, Option, solved
-from ddlopt.frontier.aggregation.registers.enumeration import RegisterTree
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.readers.libffm import read_libffm
 from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
 from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement
 from ddlopt.models.aggregation.registers.instance import RegisterInstance
+from ddlopt.solvers import catalogue
 from ddlopt.solvers.aggregation.registers.dealing import (
     Block,
     GreedyCooccurrence,
@@ -46,6 +46,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "n200 R16 K16 rows 5": {"parameters": 200, "arrays": 16, "batches": 100, "rows": 5},
 }
 STEPS = 2_000_000
+EXACT = catalogue.method("exact", "aggregation")
 
 
 def drawn(seed: int, options: dict[str, Any], held_out: int = 400) -> RegisterInstance:
@@ -103,7 +104,7 @@ def heuristics(asked):
     for name in asked.settings:
         yield f"{name}: per cent above the floor."
         cases = [drawn(seed, SETTINGS[name]) for seed in range(asked.seeds)]
-        compared = methods(SETTINGS[name]["parameters"] <= 60) | {"register-tree": RegisterTree()}
+        compared = methods(SETTINGS[name]["parameters"] <= 60) | {"exact": EXACT}
         for label, method in compared.items():
             results = [method.solve(case, asked.limits) for case in cases]
             inside, outside = (mean(above(result, part) for result in results) for part in ("", "held_out_"))
@@ -145,7 +146,7 @@ def target(asked):
                 left = asked.time_limit - opened.runtime_s
                 if result.status != "optimal" and left > 0:
                     rest = dataclasses.replace(wanted, time_s=left)
-                    result = RegisterTree().solve(case, rest, 0, None, opened.solution)
+                    result = EXACT.solve(case, rest, 0, None, opened.solution)
                     result = told_anew(result, runtime_s=result.runtime_s + opened.runtime_s)
                 sizes = [len(batch) for batch in case.batches]
                 yield {
@@ -157,7 +158,7 @@ def target(asked):
 
 
 def collisions(asked):
-    """Bounds on collisions: floors, relaxation, programs, enumeration; means over seeds."""
+    """Bounds on collisions: floors, relaxation, programs; means over seeds."""
     small = {"random n24 R8 size 8": (24, 40), "random n40 R8 size 8": (40, 60)}
     settings = {name: [unstructured(seed, n, 8, batches) for seed in range(asked.seeds)]
                 for name, (n, batches) in small.items()}  # fmt: skip
@@ -167,7 +168,6 @@ def collisions(asked):
     programs: dict[str, Method] = {
         "counts": Exact("counts", "aggregation", CountPlacement()),
         "pairs": Exact("pairs", "aggregation", PairPlacement()),
-        "tree": RegisterTree(),
     }
     for name, cases in settings.items():
         starts = [RegisterSearch(steps=STEPS).solve(case, asked.limits) for case in cases]
@@ -190,7 +190,7 @@ def mean_bound(results: list[Result]) -> str:
 
 
 def growth(asked):
-    """Proofs by enumeration and by the integer program as instances grow: full packets, R = K = 8."""
+    """Proofs by the integer program as instances grow: full packets, R = K = 8."""
     for parameters in asked.sizes:
         options = {"parameters": parameters, "arrays": 8, "batches": parameters, "rows": 1, "capacity": 1.2}
         random = [unstructured(seed, parameters, 8, parameters) for seed in range(asked.seeds)]
@@ -198,11 +198,10 @@ def growth(asked):
         kinds["of one row"] = [drawn(seed, options, 0) for seed in range(asked.seeds)]
         for kind, cases in kinds.items():
             row = {"parameters": parameters, "batches": kind}
-            for name, make in {"tree": lambda _: RegisterTree(), "milp": lambda case: milp(case, "highs")}.items():
-                found = [make(case).solve(case, asked.limits) for case in cases]
-                row[f"{name}: proven"] = f"{sum(result.status == 'optimal' for result in found)}/{asked.seeds}"
-                row[f"{name}: gap %"] = f"{100 * np.mean([result.gap or 0.0 for result in found]):.1f}"
-                row[f"{name}: s"] = f"{np.mean([result.runtime_s for result in found]):.2f}"
+            found = [milp(case, "highs").solve(case, asked.limits) for case in cases]
+            row["proven"] = f"{sum(result.status == 'optimal' for result in found)}/{asked.seeds}"
+            row["gap %"] = f"{100 * np.mean([result.gap or 0.0 for result in found]):.1f}"
+            row["s"] = f"{np.mean([result.runtime_s for result in found]):.2f}"
             yield row
 
 
@@ -218,7 +217,7 @@ def criteo(asked):
         yield f"{parameters} parameters, 8 arrays, {sizes}."
         floor, *floors = (RandomArrays().solve(case, asked.limits).details for case in (own, *shuffled))
         yield log_row("floor", floor, floors, "floor_packets", "held_out_floor_packets")
-        for label, method in {**methods(small=True), "register-tree": RegisterTree()}.items():
+        for label, method in {**methods(small=True), "exact": EXACT}.items():
             figures = [method.solve(case, asked.limits).details for case in shuffled]
             result = method.solve(own, asked.limits)
             mark = " proven" if result.status == "optimal" else ""

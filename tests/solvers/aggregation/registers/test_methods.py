@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from register_cases import full, optimum, small
+from register_cases import optimum, small
 from volume import for_each, some
 
-from ddlopt.frontier.aggregation.registers import enumeration_kernels as tree_kernels
-from ddlopt.frontier.aggregation.registers.enumeration import RegisterTree
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import Placement, RegisterInstance, evaluate
 from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
-from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
 from ddlopt.models.aggregation.registers.instance import Goal
 from ddlopt.solvers.aggregation.registers.dealing import (
     Block,
@@ -26,7 +23,6 @@ from ddlopt.solvers.aggregation.registers.rounding import RelaxationRounding
 from ddlopt.solvers.aggregation.registers.search import RegisterSearch
 from ddlopt.solvers.aggregation.registers.work import work_of
 from ddlopt.solvers.contracts import Limits, Method, Result, Status
-from ddlopt.solvers.exact import Exact
 
 CASES = [(seed, goal) for seed in range(8) for goal in ("packets", "collisions")]
 HEURISTICS: tuple[Method, ...] = (
@@ -40,12 +36,9 @@ def _solved(method: Method, instance: RegisterInstance, seed: int = 0) -> Result
 
 
 @for_each(("seed", "goal"), some(CASES, 4))
-def test_no_method_beats_brute_force_and_the_tree_reaches_it(seed: int, goal: Goal) -> None:
+def test_no_method_beats_brute_force(seed: int, goal: Goal) -> None:
     instance = small(seed, goal)
     value = optimum(instance)
-    tree = _solved(RegisterTree(), instance)
-    assert (tree.status, tree.objective) == (Status.OPTIMAL, pytest.approx(value))
-    assert tree.bound == pytest.approx(value)
     for method in HEURISTICS:
         result = _solved(method, instance)
         assert result.objective is not None
@@ -64,61 +57,6 @@ def test_exact_and_milp_agree(seed: int, goal: Goal) -> None:
     for make in (best, milp):
         result = _solved(make(instance, "highs"), instance)
         assert (result.status, result.objective) == (Status.OPTIMAL, pytest.approx(optimum(instance)))
-
-
-def test_the_tree_proves_from_any_opening(monkeypatch: pytest.MonkeyPatch) -> None:
-    # With the worst of openings the enumeration finds and proves all by itself.
-    block = Block()
-
-    def opening(*_: object) -> Placement:
-        solution, _details = block.answer(instance, 0, None, None)  # type: ignore[arg-type]
-        assert isinstance(solution, Placement)
-        return solution
-
-    monkeypatch.setattr(RegisterTree, "_opening", opening)
-    for seed, goal in CASES[:8]:
-        instance = small(seed, goal)
-        assert _solved(RegisterTree(), instance).objective == pytest.approx(optimum(instance))
-    for goal in ("packets", "collisions"):
-        instance = RegisterInstance(**{**full(12, 4, 14).model_dump(), "goal": goal})
-        proof = _solved(Exact("program", "aggregation", CountPlacement()), instance)
-        assert proof.status is Status.OPTIMAL
-        assert _solved(RegisterTree(), instance).objective == proof.objective
-
-
-def test_what_is_still_to_come_counts_a_batch_once() -> None:
-    # 0 and 1 share a batch, as do 2 and 3: whichever packets both of a pair ask for may be the same one.
-    instance = RegisterInstance(
-        name="shared", parameters=4, arrays=2, capacity=4, entries=2, batches=((0, 1), (2, 3), (0,))
-    )
-    work = work_of(instance, merged(instance))
-    tree = tree_kernels.empty_tree(work, np.zeros_like(work.table), 0.0)
-    assert tree_kernels._still_to_come(work, tree, np.array([1.0, 3.0, 1.0, 0.5])) == 3 + 1
-    tree.array[1] = 0
-    assert tree_kernels._still_to_come(work, tree, np.array([1.0, 3.0, 1.0, 0.5])) == 1 + 1
-
-
-@pytest.mark.slow
-def test_colouring_says_whether_the_floor_is_reached() -> None:
-    # A cycle of five batches of two: no two arrays keep every pair apart, three do.
-    cycle = tuple((i, (i + 1) % 5) for i in range(5))
-    data = {"name": "cycle", "parameters": 5, "capacity": 5, "batches": cycle, "entries": 2}
-    for goal, floor in (("packets", 5.0), ("collisions", 0.0)):
-        three = _solved(RegisterTree(only_floor=True), RegisterInstance(**data, arrays=3, goal=goal))
-        assert (three.status, three.objective) == (Status.OPTIMAL, floor)
-        two = _solved(RegisterTree(only_floor=True), RegisterInstance(**data, arrays=2, goal=goal))
-        assert registers_bound(RegisterInstance(**data, arrays=2, goal=goal)) == floor
-        assert (two.objective, two.bound) == (floor + 1, floor + 1)
-
-
-@pytest.mark.slow
-def test_colouring_stops_after_the_first_enumeration() -> None:
-    instance = full(12, 4, 14)
-    tree, colouring = _solved(RegisterTree(), instance), _solved(RegisterTree(only_floor=True), instance)
-    assert tree.status is Status.OPTIMAL
-    assert tree.objective is not None
-    assert tree.objective > registers_bound(instance) + 1
-    assert colouring.bound == registers_bound(instance) + 1
 
 
 def test_dealing_by_hand() -> None:
@@ -168,15 +106,6 @@ def test_the_search_improves_what_it_is_given_and_repeats_itself() -> None:
     certified = _solved(RegisterSearch(steps=1000, relaxation=True), small(1, "collisions"))
     assert certified.bound is not None
     assert certified.bound >= registers_bound(small(1, "collisions")) - 1e-9
-
-
-def test_time_is_kept_and_the_bound_stays_one() -> None:
-    instance = full(60, 12, 80)
-    result = RegisterTree().solve(instance, Limits(time_s=0.2))
-    assert result.status is Status.FEASIBLE
-    assert result.bound is not None
-    assert result.objective is not None
-    assert registers_bound(instance) <= result.bound < result.objective  # type: ignore[arg-type]
 
 
 def test_a_single_array_and_settled_batches() -> None:
