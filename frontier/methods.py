@@ -67,7 +67,6 @@ ENTRIES = (
     ),
     *entries(
         "deployment/microbatches",
-        ("order-questions", "exact", "questions whether an order takes at most so long, between list scheduling and bounds", "questions:OrderQuestions"),
         ("order-states", "exact", "lists, and a bound by dynamic programming over states of a few devices", "order_states:OrderStates"),
         storey="frontier",
     ),
@@ -92,7 +91,6 @@ ENTRIES = (
     *entries(
         "compression",
         ("label-setting", "exact", "Pareto labels along the timeline, by dynamic programming", "timeline.label_setting.label_setting:LabelSetting"),
-        ("priced-choices", "heuristic", "our search at prices of both lanes and of the error", "timeline.priced_choices.priced_choices:PricedChoices"),
         storey="frontier",
     ),
     *entries(

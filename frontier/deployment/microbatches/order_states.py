@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ddlopt.frontier.deployment.microbatches.few_devices import few_devices_bound
-from ddlopt.frontier.deployment.microbatches.questions import Known
+from ddlopt.frontier.deployment.microbatches.known import Known
 from ddlopt.models.deployment.microbatches.bounds import require_room
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.ticks import Ticks

@@ -13,10 +13,11 @@ ROOM = "deployment/microbatches"
 
 def best(instance: MicroBatchInstance, solver: str) -> Method:
     """What links of the chain say; else a search, and then starts by tick where they cover the instance."""
-    return chain.exact(ROOM, instance, solver, _own)
+    return chain.exact(ROOM, instance, solver, search_and_starts)
 
 
-def _own(instance: MicroBatchInstance, solver: str) -> Method:
+def search_and_starts(instance: MicroBatchInstance, solver: str) -> Method:
+    """The search over rules of lists, then the program of starts where it covers the instance."""
     search: Method = import_module("ddlopt.solvers.deployment.microbatches.search").OrderSearch()
     starts = formulation(ROOM, "counted-starts", "formulations.counted_starts:CountedStarts")(solver)
     return search if starts.refuses(instance) else WarmStarted("exact", "deployment", search, lambda _: starts)

@@ -8,7 +8,6 @@ from shared_data import shared_data
 from volume import seeds, slow, some
 
 import ddlopt
-from ddlopt.frontier.deployment.microbatches.questions import OrderQuestions
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.instances.readers import convert
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
@@ -26,7 +25,7 @@ EXACT = Limits(gap=0.0)
 def test_the_optimum_of_small_ones(seed):
     instance = drawn(seed)
     best = float(best_of_all(instance))
-    found = OrderQuestions().solve(instance, Limits(time_s=60))
+    found = ddlopt.solve(instance, time_limit=60)
     assert found.checked
     assert found.bound <= best <= found.objective
     # Passes without any time are placed by the program in an order that may not fit.
@@ -67,7 +66,7 @@ ROWS = [
         (p, "span", tight), (2 * p - 1, "span", roomy), (p, "makespan", makespan), (2 * p - 1, "makespan", makespan)
     )
 ]  # fmt: skip
-EXACT_METHODS = ("order-questions", "counted-starts", "ordered-passes")
+EXACT_METHODS = ("exact", "counted-starts", "ordered-passes")
 
 
 @pytest.mark.parametrize("name", EXACT_METHODS)
@@ -297,7 +296,7 @@ def test_less_than_one_micro_batch():
 
 def test_time_that_is_up_leaves_a_bound():
     instance = generate("microbatches", 0, stages=4, micro_batches=8, memory=2.5, objective="span")
-    found = OrderQuestions().solve(instance, Limits(time_s=1e-9))
+    found = ddlopt.solve(instance, time_limit=1e-9)
     assert found.checked
     assert found.bound < found.objective
 

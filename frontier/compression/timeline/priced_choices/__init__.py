@@ -1,1 +1,0 @@
-"""Branch and bound at prices of both lanes and of the error."""
