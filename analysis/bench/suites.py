@@ -85,7 +85,7 @@ DEFAULT = Suite(
             ),
             (
                 *("auto", "parametric-cut", "tag", "poseidon", "factor-rule"),
-                *("priced-choices", "espresso", "espresso:thresholds=false", "secopa", "lgreco"),
+                *("espresso", "espresso:thresholds=false", "secopa", "lgreco"),
                 *("convex-levels", "water-filling", "uniform", "all", "none"),
             ),
         ),

@@ -23,7 +23,7 @@ PAIRS = (
     ("scheduling/gangs-j38-g32", "rigid-gangs", "gang-search"),
     ("scheduling/slot-tight", "slot-embedding", "gadget"),
     ("scheduling/elastic-j10-t10-g8", "time-indexed", "lp-guided"),
-    ("compression/levels-gpt2-qsgd", "overlap-timeline", "priced-choices"),
+    ("compression/levels-gpt2-qsgd", "overlap-timeline", "secopa"),
     ("codesign/tiny-drawn-n5-d2", "joint-milp", "alternating"),
     ("codesign/tiny-drawn-n5-d2", "joint-milp", "alternating:strategies=exact,topology=exact"),
 )

@@ -91,7 +91,7 @@ FOR_SEVERAL = {
     "aggregation": {"exact", "milp", "none", "level", "top", "max"},
     "compression": {
         *("exact", "none", "all", "overlap-timeline", "label-setting"),
-        *("priced-choices", "espresso", "secopa", "lgreco"),
+        *("espresso", "secopa", "lgreco"),
     },
     "deployment": {"exact"},
     "gossip": {"exact"},

@@ -1,7 +1,6 @@
 """Special methods for timelines and levels, and when ``exact`` and searches ask them."""
 
 from ddlopt.frontier.compression.timeline.label_setting.label_setting import LabelSetting
-from ddlopt.frontier.compression.timeline.priced_choices.priced_choices import PricedChoices
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.solvers.compression.timeline.exact import along_timeline
@@ -14,7 +13,7 @@ _PARTS = 128
 
 
 def link(instance: CompressionInstance | LevelInstance, solver: str) -> Method | None:
-    """Label setting, after a search at prices where no error counts; where errors count, then the model.
+    """Label setting; where errors count, then the model.
 
     Before the model of timelines without fusion, label setting ends after a number of parts.
     """
@@ -22,7 +21,7 @@ def link(instance: CompressionInstance | LevelInstance, solver: str) -> Method |
     if fusion or instance.goal == "error" or instance.error_budget is not None:
         labels = LabelSetting() if fusion else LabelSetting(most_parts=_PARTS)
         return WarmStarted("exact", FAMILY, labels, lambda _: along_timeline(solver))
-    return WarmStarted("exact", FAMILY, PricedChoices(), lambda _: LabelSetting())
+    return LabelSetting()
 
 
 def options(timeline: CompressionInstance, limits: Limits, seed: int) -> Result:

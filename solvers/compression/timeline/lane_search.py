@@ -53,7 +53,7 @@ class LaneSearch(Heuristic, uses=("seed", "start")):
         """What has no lanes."""
         if isinstance(instance, CompressionInstance) and instance.lanes:
             return None
-        return "it searches among lanes, and there are none; use priced-choices"
+        return "it searches among lanes, and there are none; use exact"
 
     def answer(self, instance: CompressionInstance, seed: int, clock: Clock, start: Any) -> Answer[CompressionAnswer]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`.

@@ -64,23 +64,6 @@ def fused_bound(choices: Choices, wire: Floats, goal: Goal, budget: float | None
     return found._replace(value=max(plain.value, found.value), weights=plain.weights)
 
 
-def rests(choices: Choices, prices: Floats, upto: Floats) -> Floats:
-    """(n + 1, labels) what is left after the first k gradients costs at least, by the label of the k-th.
-
-    That is the launch of the k-th one's bucket, unless that goes on, and all later gradients; infinite for labels that
-    the k-th cannot have.
-
-    Parameters
-    ----------
-    choices : Choices
-    prices : (n, m) array
-        Of options without launching, infinite where one is not to be chosen.
-    upto : (n,) array
-        Price of the wire.
-    """
-    return _rests(prices, _launch_prices(choices, upto), choices.labels, int(choices.labels.max()) + 1)
-
-
 def _launch_prices(choices: Choices, upto: Floats) -> Floats:
     launches: Floats = upto[:, None] * np.where(np.isfinite(choices.launch_s), choices.launch_s, 0.0)
     return launches
@@ -131,7 +114,19 @@ def _value(choices: Choices, goal: Goal, budget: float | None, at: DualBound) ->
 
 @kernel("(const(f8[:, ::1]), const(f8[:, ::1]), const(i8[:, ::1]), i8)")
 def _rests(prices: Floats, launches: Floats, labels: Ints, count: int) -> Floats:
-    """See :func:`rests`."""
+    """(n + 1, labels) what is left after the first k gradients costs at least, by the label of the k-th.
+
+    That is the launch of the k-th one's bucket, unless that goes on, and all later gradients; infinite for labels that
+    the k-th cannot have.
+
+    Parameters
+    ----------
+    prices : (n, m) array
+        Of options without launching, infinite where one is not to be chosen.
+    launches, labels : (n, m) arrays
+    count : int
+        Labels.
+    """
     n, m = prices.shape
     after = np.full((n + 1, count), np.inf)
     fresh = 0.0

@@ -134,7 +134,7 @@ def test_one_lane_is_the_wire():
         )
 
 
-@pytest.mark.parametrize("name", ["overlap-timeline", "label-setting", "priced-choices", "secopa", "lgreco"])
+@pytest.mark.parametrize("name", ["overlap-timeline", "label-setting", "secopa", "lgreco"])
 def test_methods_for_one_wire_refuse_lanes(name):
     with one_line(NotApplicableError, "lanes cpu, wire"):
         ddlopt.solve(TWO, name)
