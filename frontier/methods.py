@@ -84,8 +84,7 @@ ENTRIES = (
     ),
     *entries(
         "deployment/strategies",
-        ("tree-decomposition", "exact", "dynamic programming, with prices where memory binds", "tree_decomposition:StrategyDynamicProgram"),
-        ("strategy-search", "heuristic", "messages, prices of memory, forests and small trees, with a bound", "search:StrategySearch"),
+        ("strategy-search", "heuristic", "messages, prices of memory and small trees, with a bound", "search:StrategySearch"),
         storey="frontier",
     ),
     *entries(

@@ -1,4 +1,4 @@
-"""The exact method for strategies: smaller graph, bounds and search, then the integer program of what is left."""
+"""The exact method for strategies: bounds and search, then the integer program of what they leave."""
 
 import dataclasses
 import math
@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.frontier.deployment.strategies.dual import Dual, rounded_up
-from ddlopt.frontier.deployment.strategies.elimination import Rest, without_passages
 from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.frontier.deployment.strategies.milp import narrowed, solve_core, unit_of
 from ddlopt.frontier.deployment.strategies.search import StrategySearch
@@ -46,16 +45,15 @@ _MORE_PAIRS = 2
 
 @dataclass(frozen=True)
 class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
-    """Proves soonest: exact reductions, :class:`StrategySearch`, and HiGHS on what is left.
+    """Proves soonest: :class:`StrategySearch`, and HiGHS on what its bound leaves.
 
-    1. Nodes that no row of memory depends on and that have at most two neighbours are eliminated.
-    2. The search gives a choice and a bound.
-    3. Strategies and pairs with which the bound exceeds the cost of the choice are left out, which makes bounds
+    1. The search gives a choice and a bound.
+    2. Strategies and pairs with which the bound exceeds the cost of the choice are left out, which makes bounds
        better, again and again. Where nothing is left, the choice is optimal.
-    4. Where what is left is small enough, the integer program over the local polytope solves it.
+    3. Where what is left is small enough, the integer program over the local polytope solves it.
 
     Graphs of small width, as those of training steps mostly are, are solved exactly at prices of memory
-    (:class:`~ddlopt.frontier.deployment.strategies.tree_dual.TreeDual`), in place of 3. That bound is better, and
+    (:class:`~ddlopt.frontier.deployment.strategies.tree_dual.TreeDual`), in place of 2. That bound is better, and
     leaves out far more. Programs then go from small to large: of all choices below a target, which a few pairs an edge
     may have, then below higher ones. Each finds the best of those choices, often a better one than before, or proves
     that there is none below its target.
@@ -80,11 +78,10 @@ class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
     def find(self, instance: StrategyInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Answer and certificate."""
         try:
-            whole = core_of(instance)
+            core = core_of(instance)
         except InfeasibleError as proof:
             raise NoSolutionError(str(proof)) from None
-        core, rest = without_passages(whole)
-        run = _Run(whole, core, rest, limits, seed, clock)
+        run = _Run(core, limits, seed, clock)
         if start is not None:
             run.start(start)
         run.search()
@@ -93,20 +90,18 @@ class StrategyBest(CertifiedMethod, uses=("threads", "seed", "start")):
             if run.bound == math.inf:
                 raise InfeasibleError(f"'{instance.name}': no choice of strategies keeps the limit of memory")
             raise NoSolutionError(f"found no strategies for '{instance.name}' that keep the limit of memory")
-        chosen = np.zeros(whole.size, dtype=np.int64)
-        chosen[list(rest.left)] = run.best
-        answer = StrategyAssignment(instance=instance.name, strategies=whole.strategies(rest.extended(chosen)))
+        answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(run.best))
         return MethodOutput(answer, run.figures, max(0.0, run.bound), versions=run.versions)
 
 
 class _Run:
-    """One solve: the core without passages, the best choice of its nodes, the bound."""
+    """One solve: the core, the best choice of its nodes, the bound."""
 
-    def __init__(self, whole: Core, core: Core, rest: Rest, limits: Limits, seed: int, clock: Clock) -> None:
+    def __init__(self, whole: Core, limits: Limits, seed: int, clock: Clock) -> None:
         # From places in a narrowed core back to those here: its strategies say which they are.
-        places = np.arange(len(core.cost)) - np.repeat(core.start[:-1], core.counts)
-        core = dataclasses.replace(core, original=places)
-        self.whole, self.core, self.rest = whole, core, rest
+        places = np.arange(len(whole.cost)) - np.repeat(whole.start[:-1], whole.counts)
+        core = dataclasses.replace(whole, original=places)
+        self.whole, self.core = whole, core
         self.limits, self.seed, self.clock = limits, seed, clock
         self.state = SearchState(core, np.random.default_rng(seed))
         self.tree = JunctionTree.of(core)
@@ -133,7 +128,7 @@ class _Run:
         """Begin with a solution."""
         places = self.whole.places(solution.strategies)
         if places is not None:
-            self.state.offer(places[list(self.rest.left)])
+            self.state.offer(places)
 
     def search(self) -> None:
         """Search for a part of the time; alone where the program is out of reach."""

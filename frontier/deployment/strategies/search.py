@@ -1,4 +1,4 @@
-"""Our search for strategies: message passing with prices of memory, forests solved exactly, and local search."""
+"""Our search for strategies: message passing with prices of memory, and local search."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.frontier.deployment.strategies.elimination import without_passages
 from ddlopt.frontier.deployment.strategies.state import KERNELS, SearchState
 from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
@@ -27,11 +26,9 @@ _BETTER = 1e-4
 class StrategySearch(CertifiedMethod, uses=("seed", "start")):
     """Bounds by messages and prices (:mod:`.deployment.strategies.dual`), and choices found along the way.
 
-    In every round messages are passed at the present prices of memory; they are decoded, and what comes of it is
-    improved by random induced forests of the graph, each solved exactly at these prices with all other nodes fixed.
-    Where that is far from the bound, and every few rounds in any case, nodes are fixed a few at a time instead, those
-    with the most neighbours first, with messages passed anew in between.
-    A forest has nine tenths of the nodes of a typical training graph. What memory the choice uses sets the next
+    In every round messages are passed at the present prices of memory, and decoded. Where what comes of it is far from
+    the bound, and every few rounds in any case, nodes are fixed a few at a time instead, those with the most neighbours
+    first, with messages passed anew in between. What memory the choice uses sets the next
     prices, in steps that shrink; after a while without success prices start again from the best, with large steps. The
     best choice is then improved by random trees of a few nodes, at prices between none and more than the best, which
     count only if memory suffices; a tree over the rows of memory tells. All of this is ours.
@@ -60,18 +57,15 @@ class StrategySearch(CertifiedMethod, uses=("seed", "start")):
             core = core_of(instance)
         except InfeasibleError as proof:
             raise NoSolutionError(str(proof)) from None
-        small, rest = without_passages(core)
-        state = SearchState(small, np.random.default_rng(seed))
+        state = SearchState(core, np.random.default_rng(seed))
         places = None if start is None else core.places(start.strategies)
         if places is not None:
-            state.offer(places[list(rest.left)])
+            state.offer(places)
         self.go_on(state, clock, math.inf)
         if state.best is None:
             raise NoSolutionError(f"found no strategies for '{instance.name}' that keep the limit of memory")
-        chosen = np.zeros(core.size, dtype=np.int64)
-        chosen[list(rest.left)] = state.best
-        answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(rest.extended(chosen)))
-        figures = {"core_nodes": small.size, "core_edges": len(small.edges), "memory_rows": len(small.memory.limit)}
+        answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(state.best))
+        figures = {"core_nodes": core.size, "core_edges": len(core.edges), "memory_rows": len(core.memory.limit)}
         return MethodOutput(answer, figures, max(0.0, state.dual.proven))
 
     def go_on(self, state: SearchState, clock: Clock, until_s: float) -> None:

@@ -1,4 +1,4 @@
-"""The search for strategies: prices and messages from above, choices from forests, trees of a few nodes at last."""
+"""The search for strategies: prices and messages from above, choices from these, trees of a few nodes at last."""
 
 import math
 import time
@@ -7,20 +7,18 @@ import numpy as np
 
 from ddlopt.frontier.deployment.strategies.dual import Dual
 from ddlopt.frontier.deployment.strategies.kernels.fixing import fix
-from ddlopt.frontier.deployment.strategies.kernels.forest import Items, random_forest, solve_forest
 from ddlopt.frontier.deployment.strategies.kernels.local import improve
-from ddlopt.frontier.deployment.strategies.kernels.messages import Graph, Messages
+from ddlopt.frontier.deployment.strategies.kernels.memory_rows import Items
+from ddlopt.frontier.deployment.strategies.kernels.messages import Messages
 from ddlopt.models.deployment.strategies.core import Core
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints
 from ddlopt.solvers.heuristic import Clock
 
-KERNELS = tuple(f"ddlopt.frontier.deployment.strategies.kernels.{name}" for name in ("fixing", "forest", "local"))
+KERNELS = tuple(f"ddlopt.frontier.deployment.strategies.kernels.{name}" for name in ("fixing", "local"))
 """Modules whose kernels a search may call, besides those of the bounds of an instance."""
 
 # Nodes of a tree that is solved at once: small ones, so that many different ones are.
 _LARGEST_TREE = 60
-# Random forests that a choice is settled with in a round.
-_FORESTS = 4
 _PARTS = 24
 """In which nodes are fixed, each larger than the one before."""
 _BAD = 0.1
@@ -56,8 +54,6 @@ class SearchState:
         np.cumsum(np.bincount(memory.node, minlength=core.size), out=at[1:])
         self._items = Items(memory.low, memory.high, memory.start, memory.use, at, order)
         self._slack = core.rounding() * memory.limit
-        self._inside = np.zeros(core.size, dtype=np.bool_)
-        self._soft: Graph | None = None
         self._parts: tuple[Ints, Ints] | None = None
         self._tree_s = 1e-4
         self.best: Ints | None = None
@@ -96,11 +92,9 @@ class SearchState:
         dual.sweep(sweeps)
         bound = dual.bound()
         chosen = dual.decoded()
-        self.settle(chosen, dual.cost, _FORESTS)
         excess = self.offer(chosen)
         if thorough or self.core.cost_of(chosen) + float(dual.prices @ excess) - bound > _BAD * abs(bound):
             chosen = self.fixed()
-            self.settle(chosen, dual.cost, _FORESTS)
             excess = self.offer(chosen)
         dual.next_prices(excess)
 
@@ -116,22 +110,6 @@ class SearchState:
         messages = Messages(dual.messages.to_first.copy(), dual.messages.to_second.copy())
         fix(dual.graph, dual.cost.copy(), messages, order, ends, _PENALTY * max(1.0, dual.best), chosen)
         return chosen
-
-    def settle(self, chosen: Ints, cost: Floats, forests: int) -> None:
-        """Solve random forests of the graph exactly, one after the other, at given costs."""
-        graph = self._with_penalties()
-        for _ in range(forests):
-            random_forest(graph, self.rng.permutation(self.core.size), self._inside)
-            solve_forest(graph, cost, self._inside, chosen)
-
-    def _with_penalties(self) -> Graph:
-        """The graph with a large cost in place of what is forbidden, so that choices find out of it."""
-        if self._soft is None:
-            table = self.core.table
-            forbidden = np.isinf(table)
-            penalty = _PENALTY * max(1.0, self.dual.best)
-            self._soft = self.dual.graph._replace(table=np.where(forbidden, penalty, table))
-        return self._soft
 
     def polish(self, most_s: float) -> float:
         """Improve the best choice by small trees, for some seconds or so; returns by how much."""

@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.frontier.deployment.strategies.kernels.forest import Items, add_given, add_range, tree_of
+from ddlopt.frontier.deployment.strategies.kernels.memory_rows import Items, add_given, add_range, tree_of
 from ddlopt.frontier.deployment.strategies.kernels.messages import GRAPH, Graph
 from ddlopt.models.kernels import helper, inner, kernel
 

@@ -8,20 +8,18 @@ from volume import slow
 
 from ddlopt.frontier.deployment.strategies.best import _Run
 from ddlopt.frontier.deployment.strategies.dual import Dual
-from ddlopt.frontier.deployment.strategies.elimination import without_passages
 from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
-from ddlopt.frontier.deployment.strategies.kernels.forest import add_range, random_forest, solve_forest, tree_of
+from ddlopt.frontier.deployment.strategies.kernels.memory_rows import add_range, tree_of
 from ddlopt.frontier.deployment.strategies.milp import narrowed
 from ddlopt.frontier.deployment.strategies.search import StrategySearch
 from ddlopt.frontier.deployment.strategies.state import SearchState
-from ddlopt.frontier.deployment.strategies.tree_decomposition import StrategyDynamicProgram
 from ddlopt.instances.generators.deployment.strategies import training, tree
 from ddlopt.instances.readers.graphs.iopddl import read_iopddl
 from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
 from ddlopt.models.deployment.strategies.instance import StrategyInstance
-from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.strategies.methods import ENTRIES, best
@@ -65,38 +63,6 @@ def test_exact_methods_against_enumeration(which, cases, monkeypatch):
     assert without > cases // 8
 
 
-def test_dynamic_program_is_exact_without_memory():
-    method = StrategyDynamicProgram()
-    answered = 0
-    for seed in range(40):
-        instance = random_case(seed, nodes=6, memory=False)
-        optimum = enumerated(instance)
-        if optimum is not None:
-            answered += 1
-            result = method.solve(instance, EXACT)
-            assert result.objective == pytest.approx(optimum)
-            assert result.status is Status.OPTIMAL
-    assert answered > 20
-
-
-def test_dynamic_program_with_prices_has_a_bound():
-    method = StrategyDynamicProgram(rounds=40)
-    for seed in range(30):
-        instance = random_case(seed, nodes=6)
-        optimum = enumerated(instance)
-        result = method.solve(instance, EXACT)
-        if optimum is not None and result.objective is not None:
-            assert result.bound <= optimum + 1e-9 * optimum
-            assert result.objective >= optimum - 1e-9 * optimum
-
-
-def test_dynamic_program_with_prices_is_better_than_the_relaxation():
-    made = training(np.random.default_rng(1), layers=8, memory=0.3)
-    found = StrategyDynamicProgram().solve(made, EXACT)
-    assert found.bound >= lp_relaxation(StrategySelection(), made).objective - 1
-    assert found.bound <= best(made, "highs").solve(made, EXACT).objective
-
-
 def test_programs_below_targets_prove_that_there_is_no_choice_there(monkeypatch):
     """Targets below the optimum, one of them below everything that prices leave."""
     made = training(np.random.default_rng(3), layers=4, memory=0.3)
@@ -115,12 +81,6 @@ def test_programs_below_targets_prove_that_there_is_no_choice_there(monkeypatch)
     assert found.objective == optimum
     assert targets[0][0] < optimum
     assert all(bound <= optimum for _, bound in targets)
-
-
-def test_too_wide_graph_is_refused_in_one_line():
-    instance = training(np.random.default_rng(0), layers=6)
-    with pytest.raises(NotApplicableError, match="a table of more than 10 entries"):
-        StrategyDynamicProgram(largest=10).solve(instance, EXACT)
 
 
 def test_search_is_checked_and_its_bound_holds():
@@ -174,19 +134,6 @@ def test_tree_over_rows_against_an_array():
             assert largest[1] == plain.max()
 
 
-def test_forests_have_no_cycle_and_are_solved_exactly():
-    """A tree as a whole is one forest, so one step gives the optimum."""
-    made = tree(np.random.default_rng(3), nodes=12, branching=3)
-    core = core_of(made)
-    state = SearchState(core, np.random.default_rng(0))
-    inside = np.zeros(core.size, dtype=np.bool_)
-    random_forest(state.dual.graph, np.arange(core.size), inside)
-    assert inside.all()
-    chosen = np.zeros(core.size, dtype=np.int64)
-    solve_forest(state.dual.graph, core.cost, inside, chosen)
-    assert core.cost_of(chosen) == StrategyDynamicProgram().solve(made, EXACT).objective
-
-
 def hub(strategies, neighbours=40):
     """A node with many neighbours, which make a chain."""
     rng = np.random.default_rng(5)
@@ -211,7 +158,7 @@ def hub(strategies, neighbours=40):
 def test_nodes_are_fixed_near_the_optimum_and_messages_are_kept():
     instance = hub(4)
     core = core_of(instance)
-    optimum = StrategyDynamicProgram().solve(instance, Limits(gap=0.0)).objective
+    optimum, _ = JunctionTree.of(core, largest=1e7).solve(core.cost)
     state = SearchState(core, np.random.default_rng(0))
     state.dual.sweep(20)
     state.dual.bound()
@@ -223,16 +170,15 @@ def test_nodes_are_fixed_near_the_optimum_and_messages_are_kept():
 
 def test_hubs_that_no_number_counts_the_choices_around():
     """Of 700 neighbours there are more choices than there are floating-point numbers; the others go first."""
-    result = StrategyDynamicProgram().solve(hub(2, 700), Limits(gap=0.0))
-    assert result.status is Status.OPTIMAL
+    assert JunctionTree.of(core_of(hub(2, 700))) is not None
 
 
 def test_a_node_with_one_strategy_is_no_hub():
     instance = hub(1)
-    smaller, _ = without_passages(core_of(instance))
-    assert smaller.size == 1
-    optimum = StrategyDynamicProgram().solve(instance, Limits(gap=0.0)).objective
-    assert smaller.cost.min() == optimum
+    core = core_of(instance)
+    value, chosen = JunctionTree.of(core).solve(core.cost)
+    assert value == core.cost_of(chosen)
+    assert value == best(None, "highs").solve(instance, EXACT).objective
 
 
 def test_example_of_the_contest():

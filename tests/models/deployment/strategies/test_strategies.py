@@ -10,7 +10,6 @@ from volume import for_each, slow
 
 from ddlopt.frontier.deployment.strategies.bounds import strategies_bound
 from ddlopt.frontier.deployment.strategies.dual import Dual
-from ddlopt.frontier.deployment.strategies.elimination import without_passages
 from ddlopt.models.deployment.strategies.bounds import cheapest_bound
 from ddlopt.models.deployment.strategies.core import core_of
 from ddlopt.models.deployment.strategies.evaluate import evaluate_strategies
@@ -146,8 +145,8 @@ def test_messages_are_exact_on_trees():
             assert strategies_bound(tree) == pytest.approx(optimum)
 
 
-def test_core_and_elimination_keep_the_optimum():
-    """Least cost over the choices of what is left, each completed."""
+def test_a_core_keeps_the_optimum():
+    """Least cost over the choices of what is left."""
     for seed in range(60):
         instance = random_case(seed, nodes=5)
         optimum = enumerated(instance)
@@ -156,17 +155,14 @@ def test_core_and_elimination_keep_the_optimum():
         except InfeasibleError:
             assert optimum is None
             continue
-        smaller, rest = without_passages(core)
         found = []
-        for chosen in np.ndindex(*smaller.counts.tolist()):
+        for chosen in np.ndindex(*core.counts.tolist()):
             places = np.array(chosen)
-            if (smaller.excess_of(places) <= 1e-9).all() and np.isfinite(smaller.cost_of(places)):
-                whole = np.zeros(core.size, dtype=np.int64)
-                whole[list(rest.left)] = places
-                answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(rest.extended(whole)))
+            if (core.excess_of(places) <= 1e-9).all() and np.isfinite(core.cost_of(places)):
+                answer = StrategyAssignment(instance=instance.name, strategies=core.strategies(places))
                 checked = evaluate_strategies(instance, answer)
                 assert checked.feasible
-                assert float(checked.objective) == pytest.approx(smaller.cost_of(places))
+                assert float(checked.objective) == pytest.approx(core.cost_of(places))
                 found.append(float(checked.objective))
         assert min(found, default=None) == (None if optimum is None else pytest.approx(optimum))
 
