@@ -116,13 +116,6 @@ class Core:
         """(n,) numbers of neighbours."""
         return np.bincount(self.edges.ravel(), minlength=self.size)
 
-    @cached_property
-    def has_memory(self) -> Flags:
-        """(n,) whether the node's choice matters for a row of memory."""
-        flags = np.zeros(self.size, dtype=np.bool_)
-        flags[self.memory.node] = True
-        return flags
-
     def strategies(self, chosen: Ints) -> tuple[int, ...]:
         """Strategies of the instance's nodes for (n,) places among those of the nodes here."""
         found: list[int] = self.original[self.start[:-1] + chosen][self.class_of].tolist()
