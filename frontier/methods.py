@@ -5,11 +5,6 @@ from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
 
 
-def _metric_cuts(solver: str) -> Method:
-    made: Method = later("ddlopt.frontier.topology.methods:metric_cuts")(solver)
-    return made
-
-
 def _circulant(solver: str) -> Method:
     made: Method = later("ddlopt.frontier.topology.methods:circulant")(solver)
     return made
@@ -24,7 +19,6 @@ ENTRIES = (
         ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
         ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "concave_matching:ConcaveMatchingFinder"),
         ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),
-        ("metric-cuts", "exact", "min-congestion with metric inequalities at its root", _metric_cuts),
         storey="frontier",
     ),
     *entries(

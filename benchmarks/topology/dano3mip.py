@@ -1,9 +1,9 @@
 """MIPLIB's dano3mip (24 servers, degree 2): HiGHS on MIPLIB's own file, and beside it our design under our bounds.
 
 Two processes at the same time, one thread each, both for as long; with ``--alone`` only ours. It spends an eighth of
-the time on link exchange from different seeds; then come the bounds: combinatorial, the relaxation of MinVolume by
-interior points, branch and bound, and MinVolume with whole links for what is left, which is most. The file is public
-and not part of the project; DDLOPT_SHARED_DATA says where the folder with ``miplib/dano3mip.mps.gz`` is.
+the time on link exchange from different seeds; then come the bounds: combinatorial, branch and bound, and MinVolume
+with whole links for what is left, which is most. The file is public and not part of the project; DDLOPT_SHARED_DATA
+says where the folder with ``miplib/dano3mip.mps.gz`` is.
 
 The file and the instance are not the same problem: rows TOT of the file ask of each source for more bytes times hops
 than some designs need. Printed are its bound by linear programming with and without them, and which of them our
@@ -21,9 +21,7 @@ from benchmarks.topology.miplib import solve_file
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.frontier.topology.formulations.min_volume import MinVolume
-from ddlopt.frontier.topology.metric.root_relaxation import RootRelaxation
 from ddlopt.instances.readers.miplib import read_miplib
-from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.formulations.min_congestion import unit_bytes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.silent_highs import SilentHighs
@@ -32,9 +30,9 @@ from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 FILE = "miplib/dano3mip.mps.gz"
-DESIGN_SHARE, RELAXATION_SHARE, BRANCHING_SHARE = 0.125, 0.3, 0.05
-"""Of all the time; of what is then left, if it takes so long; and again: branching over neighbour sets does not get
-above the combinatorial bound, so that nearly all is for whole links."""
+DESIGN_SHARE, BRANCHING_SHARE = 0.125, 0.05
+"""Of all the time, and of what is then left: branching over neighbour sets does not get above the combinatorial bound,
+so that nearly all is for whole links."""
 
 
 def stock(seconds, tell):
@@ -70,14 +68,6 @@ def ours(seconds, tell):
     if best is not None:
         broken = broken_rows(instance, best.solution, sides)
         print(f"our design ({best.objective:.4f}) breaks rows TOT of the sources {broken}", flush=True)
-    # The relaxation by interior points, as the simplex method takes many times as long.
-    limit_s = RELAXATION_SHARE * max(1.0, seconds - used())
-    options = {"solver": "ipm", "run_crossover": "off", "threads": 1, "time_limit": float(limit_s)}
-    try:
-        bound = RootRelaxation(instance, options=options).solve()
-    except SolverError:
-        bound = None
-    tell(("MinVolume, links in parts", used(), None, bound))
     limits = Limits(time_s=BRANCHING_SHARE * max(1.0, seconds - used()))
     found = BranchAndBound().solve(instance, limits, start=None if best is None else best.solution)
     tell((found.method, used(), found.objective, found.bound))

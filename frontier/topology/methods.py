@@ -33,13 +33,6 @@ def _few_neighbours(instance: TopologyInstance) -> bool:
     return alike or (n <= _BRANCHED_SERVERS and comb(n + d - 2, d) <= _BRANCHED_SETS)
 
 
-def metric_cuts(solver: str) -> Method:
-    """The method ``metric-cuts``, with a solver behind it."""
-    from ddlopt.frontier.topology.metric.metric_cuts import MetricCuts
-
-    return MetricCuts(backend=backend(solver))
-
-
 def circulant(solver: str) -> Method:
     """The method ``circulant``, with a solver behind it."""
     from ddlopt.frontier.topology.circulant import Circulant

@@ -12,7 +12,6 @@ from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions, read_links
-from ddlopt.models.topology.formulations.rows.link_cut import LinkCut
 from ddlopt.models.topology.formulations.rows.throughput import refuses_achievable
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
@@ -91,9 +90,6 @@ class MinCongestion:
         A congestion that is known to be a lower bound. Default: the best combinatorial one.
     achievable_bytes : float, optional
         A congestion that some design is known to have; worse ones are excluded. Default: all bytes.
-    cuts : tuple of LinkCut
-        Further inequalities that are known to hold, up to ``achievable_bytes`` at least; see
-        :mod:`~ddlopt.frontier.topology.metric.cuts`.
 
     Ports
     -----
@@ -125,7 +121,6 @@ class MinCongestion:
     ordered_planes: bool = True
     proven_bytes: float | None = None
     achievable_bytes: float | None = None
-    cuts: tuple[LinkCut, ...] = ()
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -163,8 +158,6 @@ class MinCongestion:
         _add_loads(block, instance, lowest if self.unlaid_links else 0.0, highest)
         if self.server_cuts:
             _add_server_cuts(block, instance)
-        if self.cuts:
-            _add_link_cuts(block, instance, self.cuts)
         if self.hops != "none" and instance.host_forwarding:
             add_hop_layers(block, instance, between=self.hops == "between")
             _add_volumes(block, instance)
@@ -318,15 +311,6 @@ def _add_server_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(doc="all links carry as many times the congestion as there are directions at most")
     def loads_are_within_congestion(b: Any) -> Any:
         return sum(b.link_load[i, j] for i, j in b.ARCS) <= most_link_directions(instance) * b.congestion
-
-
-def _add_link_cuts(block: pyo.Block, instance: TopologyInstance, cuts: tuple[LinkCut, ...]) -> None:
-    @block.Constraint(range(len(cuts)), doc="inequalities between links and congestion that are known to hold")
-    def link_cuts_hold(b: Any, number: int) -> Any:
-        cut = cuts[number]
-        scale = unit_bytes(instance) if cut.bounds_congestion else 1.0
-        links = sum(weight / scale * b.links_between[i, j] for (i, j), weight in cut.weights)
-        return (b.congestion if cut.bounds_congestion else 0.0) - links >= cut.least / scale
 
 
 def _add_volumes(block: pyo.Block, instance: TopologyInstance) -> None:

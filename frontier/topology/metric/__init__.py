@@ -1,1 +1,0 @@
-"""Metric inequalities, separated at the root."""
