@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import OBJECTIVE_TOL, ROUNDING
-from ddlopt.models.topology.formulations.metric import MetricBound, metric_bound
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.metric import metric_bound
 
 __all__ = [
-    "MetricBound",
     "abelian_ball",
     "abelian_level_sizes",
     "congestion_bounds",

@@ -11,7 +11,7 @@ import numpy as np
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import Path, Ring, Route, TopologyDesign, TopologyInstance
 from ddlopt.models.topology.assembly import NEGLIGIBLE, Pair, decompose
-from ddlopt.models.topology.formulations.metric import metric_bound
+from ddlopt.models.topology.metric import metric_bound
 from ddlopt.models.topology.planes import Plane
 from ddlopt.solvers.topology.balance.kernel import Demand, Pace, balance_kernel
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints, Loads, Net, capacities
@@ -143,14 +143,13 @@ class Balance:
 
         The better of the metric bounds of ``length`` and of equal lengths.
         """
-        d = self.heads.shape[1]
+        d, instance = self.heads.shape[1], self.job.instance
         arcs = np.flatnonzero(np.isfinite(self.length))
-        design = TopologyDesign(instance=self.job.instance.name, links=links_of(self.job.instance, self.heads))
+        links = TopologyDesign(instance=instance.name, links=links_of(instance, self.heads)).link_counts(instance)
         values = []
         for length in (self.length, np.ones_like(self.length)):
             lengths = {(int(a) // d, int(self.heads.flat[a])): float(length[a]) for a in arcs}
-            bound = metric_bound(self.job.instance, design, freedom="any", lengths=lengths)
-            values.append(float(bound.max_link_load_bytes))
+            values.append(metric_bound(instance, links, lengths))
         return min(max(values), self.congestion_bytes)
 
     def design(self) -> TopologyDesign:
