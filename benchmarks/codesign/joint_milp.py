@@ -33,7 +33,7 @@ def forms(asked):
             drawn = {"job": job, "servers": servers, "degree": asked.degree, "memory_gigabytes": None}
             instance = generate("codesign", kind="job", **drawn)
             for form in asked.forms:
-                options = {"form": form, "strengthening": asked.strengthening}
+                options = {"form": form}
                 plain, bounded = (relaxation(instance, **options, bounds=bounds) for bounds in (False, True))
                 method = Exact("joint-milp", "codesign", JointStrategyTopology(**options))
                 result, spent = timed(method.solve, instance, asked.limits)
@@ -53,5 +53,4 @@ BENCH = Benchmark(
     degree=Option(2, "ports of a server"),
     time_limit=Option(100.0, quick=5.0),
     forms=Option(["congestion", "throughput"]),
-    strengthening=Option("none"),
 )

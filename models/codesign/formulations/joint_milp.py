@@ -68,8 +68,8 @@ class JointStrategyTopology:
     knows ``load <= m`` where the other has only :math:`\bar z`. Here it is mostly the weaker one: a fractional x leaves
     v anywhere from :math:`\underline\lambda x` to :math:`\bar\lambda x`, so that λ goes with the strategies that send
     little and C with those that compute little. The rows of ``StrategyBound``, which bind z itself, raise its root to
-    that of the congestion form, or with ``strengthening="moore"`` now and then a little above, but not the nodes below.
-    It also forgets which layers are twins, as products with counts are not exact.
+    that of the congestion form, but not the nodes below. It also forgets which layers are twins, as products with
+    counts are not exact.
 
     Parameters
     ----------
@@ -77,8 +77,6 @@ class JointStrategyTopology:
         As in ``RingsAndRoutes``; candidates are of the groups of
         :func:`~ddlopt.models.codesign.formulations.rows.coupling.template_of`, in its order.
     form : {"congestion", "throughput"}
-    strengthening : {"none", "moore", "two-hop"}
-        Of ``RingsAndRoutes``. With bytes that vary it hardly raises the bound, and costs time.
     bounds : bool
         Add the rows of ``StrategyBound``: what servers send and receive, and the volume of all links; in the throughput
         form the volume also times λ.
@@ -114,7 +112,6 @@ class JointStrategyTopology:
 
     rings: RingChoice = "generators"
     form: Literal["congestion", "throughput"] = "congestion"
-    strengthening: Literal["none", "moore", "two-hop"] = "none"
     bounds: bool = True
     achievable_s: float | None = None
     tangent_gap: float = 1e-4
@@ -223,7 +220,6 @@ class JointStrategyTopology:
         return RingsAndRoutes(
             rings=self.rings,
             form=self.form,
-            strengthening=self.strengthening,
             achievable_bytes=most,
             demand="open",
             least_bytes=max(least, _FAINT_CONGESTION * most) if self.form == "throughput" else None,

@@ -74,57 +74,6 @@ def add_open_demand(
         return sum([*own, *(b.hop[k, s, t] for k in groups_of[s, t])])
 
 
-def add_open_volumes(block: pyo.Block, template: TopologyInstance, depth: int) -> None:
-    r"""The volume of each source's flow, given ``near[s, t, l]``, where bytes are variables.
-
-    As in :class:`~ddlopt.models.topology.formulations.rings_and_routes.RingsAndRoutes`, with a product of variables for
-    traffic as for hops: :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`, T the most that is ever sent, and :math:`\sum_\ell
-    e^\ell_{st} \le b_{st}`.
-    """
-    unit = block.unit_bytes
-    traffic, sends = template.traffic_bytes / unit, template.node_bytes[0] / unit
-    weight = [group.hop_bytes / unit for group in template.allreduce_groups]
-    block.near_hop = pyo.Var(block.HOPS, block.LEVELS, bounds=(0, None), doc="units of a hop that l links can serve")
-    block.near_traffic = pyo.Var(block.TRAFFIC, block.LEVELS, bounds=(0, None), doc="units that l links can serve")
-
-    @block.Constraint(block.HOPS, block.LEVELS, doc="hops are short where members are near")
-    def hops_are_near(b: Any, k: int, s: int, t: int, level: int) -> Any:
-        return b.near_hop[k, s, t, level] <= weight[k] * b.near[s, t, level]
-
-    @block.Constraint(block.HOPS, doc="a hop has one distance")
-    def hop_has_one_distance(b: Any, k: int, s: int, t: int) -> Any:
-        return sum(b.near_hop[k, s, t, level] for level in b.LEVELS) <= b.hop[k, s, t]
-
-    @block.Constraint(block.TRAFFIC, block.LEVELS, doc="traffic goes a short way where its ends are near")
-    def traffic_is_near(b: Any, s: int, t: int, level: int) -> Any:
-        return b.near_traffic[s, t, level] <= float(traffic[s, t]) * b.near[s, t, level]
-
-    @block.Constraint(block.TRAFFIC, doc="traffic has one distance")
-    def traffic_has_one_distance(b: Any, s: int, t: int) -> Any:
-        return sum(b.near_traffic[s, t, level] for level in b.LEVELS) <= b.traffic_units[s, t]
-
-    @block.Constraint(block.FLOWS, doc="flow takes links")
-    def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
-        return b.flow[s, i, j] <= float(sends[s]) * b.near[i, j, 1]
-
-    targets: dict[int, list[int]] = {}
-    for s, t in block.DEMANDS:
-        targets.setdefault(s, []).append(t)
-    hops = {s: [(k, t) for k, i, t in block.HOPS if i == s] for s in targets}
-    pairs = {s: [t for i, t in block.TRAFFIC if i == s] for s in targets}
-    block.SOURCES = pyo.Set(initialize=sorted(targets))
-
-    @block.Constraint(block.SOURCES, doc="volume of a source's flow is at least bytes times distance")
-    def volume_covers_distance(b: Any, s: int) -> Any:
-        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
-        saved = sum(
-            (depth + 1 - level)
-            * (sum(b.near_traffic[s, t, level] for t in pairs[s]) + sum(b.near_hop[k, s, t, level] for k, t in hops[s]))
-            for level in b.LEVELS
-        )
-        return volume + saved >= (depth + 1) * sum(b.demand[s, t] for t in targets[s])
-
-
 def read_open_design(block: pyo.Block, instance: TopologyInstance, links: Mapping[Pair, int]) -> TopologyDesign:
     """The design for what is sent: ``instance`` has the bytes that the host chose, and no group that is not in block.
 

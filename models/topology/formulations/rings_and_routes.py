@@ -11,7 +11,6 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
-from ddlopt.models.topology.formulations.rows.levels import add_levels, add_servers_between
 from ddlopt.models.topology.formulations.rows.link_choice import add_degrees
 from ddlopt.models.topology.formulations.rows.throughput import (
     RingChoice,
@@ -61,29 +60,11 @@ class RingsAndRoutes:
     piece every hop has one path, so that the piece is a ring of the design, and each hop keeps its distribution and
     each link its load (comonotone coupling).
 
-    **Strengthening** (``moore``). In a fractional x every pair has a bit of a direct link. Let :math:`n^\ell_{st}` be λ
-    if t is exactly ℓ hops from s, else 0, for ℓ up to the depth at which degree d could have reached everybody. Then
-
-    .. math::
-        & n^1_{st} \le x_{st},\quad
-          \textstyle\sum_t n^1_{st} \le d \lambda,\quad \sum_s n^1_{st} \le d \lambda \\
-        & \textstyle\sum_t n^{\ell+1}_{st} \le d \sum_t n^\ell_{st},\quad
-          \sum_s n^{\ell+1}_{st} \le d \sum_s n^\ell_{st},\quad \sum_\ell n^\ell_{st} \le \lambda,\quad
-          f^s_{ij} \le \textstyle\sum_v D_{sv}\, n^1_{ij} \\
-        & \textstyle\sum_{ij} f^s_{ij} \ge \sum_t \bigl( (\ell_{\max} + 1) (\lambda T_{st} + \sum_k c_k h^k_{st})
-          - \sum_\ell (\ell_{\max} + 1 - \ell) (T_{st} n^\ell_{st} + \sum_k c_k e^{k\ell}_{st}) \bigr)
-
-    with :math:`e^{k\ell}_{st} \le n^\ell_{st}` and :math:`\sum_\ell e^{k\ell}_{st} \le h^k_{st}`; for duplex optics
-    the factor d of the next level is d - 1 and distances are symmetric. The products of λ with the degree constraints
-    make this as strong as the hop-weighted Moore bound on z. ``two-hop`` adds which server lies between:
-
-    .. math::
-        p_{swt} \le n^1_{sw},\quad p_{swt} \le n^1_{wt},\quad \textstyle\sum_t p_{swt} \le d\, n^1_{sw},\quad
-        \sum_s p_{swt} \le d\, n^1_{wt},\quad n^2_{st} \le \sum_w p_{swt} .
-
-    With ``form="congestion"`` the same constraints hold with λ = 1, and :math:`\sum_j \sum_s f^s_{ij} \le d z`,
-    likewise for what comes in. The relaxation of the throughput form is never weaker: scaled by z its solutions satisfy
-    all of this, and it has ``load <= x`` as well, for which the congestion form only knows :math:`\bar z`.
+    **No server sends more than its links carry.** Where z itself is the objective a fractional x spreads thin over all
+    pairs, so the congestion form has :math:`\sum_j \sum_s f^s_{ij} \le d z`, likewise for what comes in. The throughput
+    form implies both, and its relaxation is never weaker: it has ``load <= x``, for which the congestion form only
+    knows :math:`\bar z`. Rows about distances in hops were tried and are left out: with :math:`\underline z` in the
+    bounds of λ they took more time than they saved on the instances of the library.
 
     Parameters
     ----------
@@ -93,19 +74,15 @@ class RingsAndRoutes:
         contains every mixture of rings, so that its bound holds for all; ``read`` fails if the hops are no mixture.
         Otherwise each group's candidate rings, as cyclic orders of its members.
     form : {"throughput", "congestion"}
-    strengthening : {"none", "moore", "two-hop"}
     achievable_bytes : float, optional
         A congestion z that some solution in scope is known to have; worse ones are excluded. Default: all bytes.
     demand : {"fixed", "open"}
         ``open``: a host model decides what is sent, through the ports ``group_units`` and ``traffic_units``; the
-        instance only says which groups and pairs there may be, and the most bytes of each. Then λ may exceed 1;
-        constants in the strengthenings become the most that is sent, with :math:`e^\ell_{st} \le T_{st} n^\ell_{st}`
-        for traffic as for hops, and :math:`n^1_{st} \le \bar\lambda x_{st}`. ``read`` takes the instance of what is
-        sent.
+        instance only says which groups and pairs there may be, and the most bytes of each. Then λ may exceed 1.
+        ``read`` takes the instance of what is sent.
     least_bytes : float, optional
         With an open demand: a congestion that no choice of the host gets below, so that
-        :math:`\lambda \le \bar\lambda` = U / least_bytes. Default 0: then the throughput has no upper bound, and its
-        form takes no strengthening.
+        :math:`\lambda \le \bar\lambda` = U / least_bytes. Default 0: then the throughput has no upper bound.
     scale_bytes : float, optional
         With an open demand: U, best of the order of what the busiest link carries. Default:
         :func:`~ddlopt.models.topology.formulations.open_demand.scale_bytes`.
@@ -141,12 +118,11 @@ class RingsAndRoutes:
     W. Wang et al., "TopoOpt: Co-optimizing network topology and parallelization strategy for distributed training
     jobs", NSDI 2023 (the problem). R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation
     for wavelength-routed optical networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated
-    flows, congestion). The throughput form, ring mixtures and the scaled level constraints are ours.
+    flows, congestion). The throughput form and ring mixtures are ours.
     """
 
     rings: RingChoice = "generators"
     form: Literal["throughput", "congestion"] = "throughput"
-    strengthening: Literal["none", "moore", "two-hop"] = "two-hop"
     achievable_bytes: float | None = None
     demand: Demand = "fixed"
     least_bytes: float | None = None
@@ -161,12 +137,6 @@ class RingsAndRoutes:
             )
         if not all(value is None or value > 0 for value in (self.least_bytes, self.scale_bytes)):
             raise OptionError("least_bytes and scale_bytes must be positive, or left out")
-        unbounded = self.demand == "open" and self.form == "throughput" and not self.least_bytes
-        if unbounded and self.strengthening != "none":
-            raise OptionError(
-                f"strengthening='{self.strengthening}' in the throughput form of an open demand needs a bound on the "
-                f"throughput; give least_bytes, or use form='congestion' or strengthening='none'"
-            )
 
     def unit_bytes(self, instance: TopologyInstance) -> float:
         """U."""
@@ -190,7 +160,7 @@ class RingsAndRoutes:
         return "generator rings" if self.rings == "generators" and not small else None
 
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
-        """Fill ``block`` with links, rings, routes and strengthenings."""
+        """Fill ``block`` with links, rings and routes."""
         unit, is_open = self.unit_bytes(instance), self.demand == "open"
         worst = min(self.achievable_bytes or inf, all_bytes(instance)) / unit * (1 + RANGE_MARGIN)
         least = (self.least_bytes or 0.0) / unit if is_open else proven_bytes(instance) / unit * (1 - BOUND_MARGIN)
@@ -224,13 +194,7 @@ class RingsAndRoutes:
 
         else:
             _add_copies(block, instance, worst)
-            if self.strengthening != "none" or is_open:
-                _add_node_capacities(block, instance)
-        if self.strengthening != "none" and instance.host_forwarding:
-            assert most_rate is not None  # seen to at construction
-            add_levels(block, instance, rate, most_rate)
-            if self.strengthening == "two-hop":
-                add_servers_between(block, instance, most_rate)
+            _add_node_capacities(block, instance)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Links, planes and copies of a design; the rest follows from them."""

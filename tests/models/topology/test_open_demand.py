@@ -26,12 +26,11 @@ CASES = {
     "direct": (4, [((0, 1, 2, 3), 6.0)], SIMPLE | {"degree": 3, "host_forwarding": False}),
 }
 OPTIONS = [
-    {"form": "congestion", "strengthening": "none"},
-    {"form": "congestion", "strengthening": "two-hop"},
-    {"form": "congestion", "strengthening": "two-hop", "scale_bytes": 1.7},
-    {"form": "throughput", "strengthening": "none", "scale_bytes": 1.7},
-    {"form": "throughput", "strengthening": "moore", "least_bytes": 0.5},
-    {"form": "throughput", "strengthening": "two-hop", "least_bytes": 0.5, "scale_bytes": 40.0},
+    {"form": "congestion"},
+    {"form": "congestion", "scale_bytes": 1.7},
+    {"form": "throughput", "scale_bytes": 1.7},
+    {"form": "throughput", "least_bytes": 0.5},
+    {"form": "throughput", "least_bytes": 0.5, "scale_bytes": 40.0},
 ]
 
 
@@ -101,29 +100,25 @@ def test_links_rings_and_routes_of_an_open_demand(name, options):
 
 
 @pytest.mark.parametrize("form", ["congestion", "throughput"])
-def test_relaxation_is_a_bound_and_strengthening_raises_it(form):
-    """All-to-all traffic of one byte among five servers, where a fifth more may be sent; z is 3, though 2 bytes a link
+def test_relaxation_is_a_bound(form):
+    """All-to-all traffic of one byte among five servers, where a fifth more may be sent; z is 3, but 2 bytes a link
     leave every server."""
     sent = np.ones((5, 5)) - np.eye(5)
     template = job(1.2 * sent)
-    bounds = []
-    for strengthening in ("none", "moore", "two-hop"):
-        least = {"least_bytes": 2.0, "scale_bytes": 40.0} if form == "throughput" else {}
-        formulation = RingsAndRoutes(demand="open", form=form, strengthening=strengthening, **least)
-        host = hosted(formulation, template, job(sent))
-        pyo.TransformationFactory("core.relax_integer_vars").apply_to(host)
-        bounds.append(formulation.objective_value(template, Highs().solve(host, Limits()).objective))
-    assert bounds == pytest.approx([2.0, 2.8, 2.8], rel=1e-6)
+    least = {"least_bytes": 2.0, "scale_bytes": 40.0} if form == "throughput" else {}
+    formulation = RingsAndRoutes(demand="open", form=form, **least)
+    host = hosted(formulation, template, job(sent))
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(host)
+    assert formulation.objective_value(template, Highs().solve(host, Limits()).objective) == pytest.approx(2.0)
 
 
-def test_with_all_that_may_be_sent_strengthening_is_nearly_that_of_a_fixed_demand():
-    """Only what is for i and so does not pass it is not known."""
+def test_with_all_that_may_be_sent_the_relaxation_is_that_of_a_fixed_demand():
     template, _ = pair_of("parallel")
     host = hosted(RingsAndRoutes(demand="open", form="congestion"), template, template)
     pyo.TransformationFactory("core.relax_integer_vars").apply_to(host)
     opened = Highs().solve(host, Limits()).objective * scale_bytes(template)
     fixed = lp_relaxation(RingsAndRoutes(form="congestion"), template).objective
-    assert fixed * 0.99 <= opened <= fixed * (1 + 1e-6)
+    assert opened <= fixed * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("form", ["congestion", "throughput"])
@@ -174,15 +169,13 @@ def test_what_a_host_may_send_is_no_traffic_that_must_be_possible():
     one[0, 4] = 1.0
     sent = job(one, host_forwarding=False)
     for form in ("congestion", "throughput"):
-        formulation = RingsAndRoutes(demand="open", form=form, strengthening="none")
+        formulation = RingsAndRoutes(demand="open", form=form)
         assert solve_hosted(formulation, template, sent) == pytest.approx(0.5)
 
 
 def test_options_that_would_give_no_bound_are_refused():
-    with pytest.raises(OptionError, match="give least_bytes"):
-        RingsAndRoutes(demand="open")
     with pytest.raises(OptionError, match="demand='open'"):
         RingsAndRoutes(least_bytes=1.0)
     with pytest.raises(OptionError, match="positive"):
         RingsAndRoutes(demand="open", form="congestion", scale_bytes=0.0)
-    assert RingsAndRoutes(demand="open", strengthening="none").least_bytes is None
+    assert RingsAndRoutes(demand="open").least_bytes is None
