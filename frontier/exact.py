@@ -57,4 +57,6 @@ _LINKS = (
     Link(path, later(f"ddlopt.frontier.{home}.methods:link"), kernels=_KERNELS.get(path, ()))
     for path, home in _HOMES.items()
 )
-LINKS = (*_LINKS, *_STEPS)
+_VOLUME = Link("topology", later("ddlopt.frontier.topology.methods:bound_first"), priority=1, share=0.2)
+"""Of the time: its bound is there after the first seconds, or hardly moves any more."""
+LINKS = (_VOLUME, *_LINKS, *_STEPS)

@@ -43,11 +43,6 @@ def ours(seconds):
     return points_of(exact(seconds))
 
 
-def plain(seconds):
-    """Without strengthenings."""
-    return points_of(exact(seconds, server_cuts=False, hops="none"))
-
-
 def in_steps(seconds):
     """A design by link exchange, then a bound without routes, then the formulation that is given both."""
     instance, started = ddlopt.load("danoint"), time.perf_counter()
@@ -60,13 +55,12 @@ def in_steps(seconds):
     used = time.perf_counter() - started
     if used >= seconds:
         return trace
-    known = {"proven_bytes": trace[-1][2], "achievable_bytes": found.objective, "unlaid_links": True}
+    known = {"proven_bytes": trace[-1][2], "achievable_bytes": found.objective}
     return [*trace, *points_of(exact(seconds - used, start=found.solution, **known), used)]
 
 
 WAYS = {
     "MIPLIB's file": stock,
-    "MinCongestion, plain": plain,
     "MinCongestion": ours,
     "LinkExchange, MinVolume, MinCongestion": in_steps,
 }

@@ -141,7 +141,7 @@ CASES = {
     "TimeIndexed": (TimeIndexed, cases.scheduling),
     "TimeIndexed in one piece": (TimeIndexed, cases.pieces),
     "MinCongestion": (MinCongestion, cases.topology),
-    "MinCongestion symmetric": (partial(MinCongestion, numbering=False, ordered_planes=False), cases.topology),
+    "MinCongestion symmetric": (partial(MinCongestion, ordered_planes=False), cases.topology),
     "RingsAndRoutes": (partial(RingsAndRoutes, rings="all"), cases.topology_with_groups),
     "RingsAndRoutes of routes": (partial(RingsAndRoutes, rings="all"), cases.topology),
     "MaxMinCircuits": (MaxMinCircuits, cases.direct_circuits),

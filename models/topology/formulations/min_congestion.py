@@ -10,12 +10,10 @@ import pyomo.environ as pyo
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
-from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions, read_links
 from ddlopt.models.topology.formulations.rows.throughput import refuses_achievable
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.models.topology.symmetry.server_symmetry import add_numbering, renumbering
 
 NEGLIGIBLE = 1e-6
 """Fewer units than this are no coefficient: solvers drop what is so small. Rows are weakened by it, never tightened."""
@@ -37,55 +35,30 @@ class MinCongestion:
         & \textstyle\sum_{jc} x_{ijc} \le d,\quad \sum_{ic} x_{ijc} \le d,\quad x_{ij,c+1} \le x_{ijc} \in \{0, 1\} \\
         & \textstyle\sum_u f^s_{uv} - \sum_w f^s_{vw} = T_{sv} \qquad v \ne s \\
         & f^s_{ij} \le F_{si}\, x_{ij1},\qquad \textstyle\sum_s f^s_{ij} = \sum_c g_{ijc} \\
-        & g_{ijc} \le \bar z\, x_{ijc},\qquad g_{ijc} \le z - \underline z\, (1 - x_{ijc})
+        & g_{ijc} \le \bar z\, x_{ijc},\qquad g_{ijc} \le z
 
-    with a proven bound :math:`\underline z \le z` (as an option; else 0) and any congestion :math:`\bar z` that some
-    design has. Nothing multiplies z: a pair's load is split over unary copies of its link. Duplex optics have one x
-    for both directions and :math:`\sum_c x_{ijc} = \sum_p y^p_{ij}` with every plane :math:`y^p` a matching, ordered
-    by the partner of server 0. Without host forwarding the load of a pair is :math:`T_{ij}`. Degrees may stay below d,
-    as the instance has it (``danoint`` itself wants equality).
+    with any congestion :math:`\bar z` that some design has, and :math:`z \ge \underline z`, the best combinatorial
+    bound or a better one that is known. Nothing multiplies z: a pair's load is split over unary copies of its link.
+    Duplex optics have one x for both directions and :math:`\sum_c x_{ijc} = \sum_p y^p_{ij}` with every plane
+    :math:`y^p` a matching, ordered by the partner of server 0. Without host forwarding the load of a pair is
+    :math:`T_{ij}`. Degrees may stay below d, as the instance has it (``danoint`` itself wants equality).
 
     **Server cuts.** The at most d links out of a server carry at most d z: :math:`\sum_{js} f^s_{ij} \le d z`, and
     likewise in. A server that sends more than it gets cannot pass the difference on to others, so these add
-    :math:`\sum_v |\mathrm{in}_v - \mathrm{out}_v| / 2` to the volume of all loads (2.8 of the 63.6 on ``danoint``).
+    :math:`\sum_v |\mathrm{in}_v - \mathrm{out}_v| / 2` to the volume of all loads (2.8 on ``danoint``).
     All loads together are at most C z, with C directions of links: n d, or :math:`2 d \lfloor n/2 \rfloor` for duplex
     optics, whose planes leave one of an odd number of servers out.
-
-    **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1 = x`, and
-    :math:`n^h_{st}` be 1 if t is exactly h hops from s, for h below the depth D at which degree d could have reached
-    everybody (``moore``, with the hop-weighted Moore bound). A last hop from w makes it so, :math:`p^h_{swt}`
-    (``between``):
-
-    .. math::
-        & \textstyle\sum_{h < D} n^h_{st} \le 1,\qquad
-          \sum_{ij} f^s_{ij} \ge \sum_t T_{st} \bigl(D - \sum_{h < D} (D - h)\, n^h_{st}\bigr) \\
-        & \textstyle\sum_t n^h_{st} \le d \sum_t n^{h-1}_{st},\qquad \sum_s n^h_{st} \le d \sum_s n^{h-1}_{st} \\
-        & p^h_{swt} \le n^{h-1}_{sw},\quad p^h_{swt} \le x_{wt1},\quad
-          \textstyle\sum_t p^h_{swt} \le d\, n^{h-1}_{sw},\quad \sum_s p^h_{swt} \le d^{h-1} x_{wt1},\quad
-          n^h_{st} \le \sum_w p^h_{swt} .
-
-    All these are continuous: true distances satisfy them for integer x. Duplex: d - 1 in place of d, and
-    :math:`n^h_{st} = n^h_{ts}`.
-
-    **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are symmetric, or such
-    that the neighbours of one server come first.
 
     Bytes are measured such that what the busiest server sends or receives, divided by d, is 10 units: z is at least
     10, large beside the absolute tolerances of solvers.
 
-    *What a host must not couple to.* With ``numbering``, which of the servers that traffic does not tell apart have
-    links, as prices of its own may; with ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs
+    *What a host must not couple to.* With ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs
     that are worse.
 
     Parameters
     ----------
-    server_cuts : bool
-    hops : {"none", "moore", "between"}
-    unlaid_links : bool
-        Whether rows of links not laid have :math:`\underline z`; without, :math:`g_{ijc} \le z`. They take nodes off
-        small trees, but the denser relaxations are slower, and the optimum of ``danoint`` is found later.
-    numbering, ordered_planes : bool
-        Whether to break the symmetry of interchangeable servers, and of planes.
+    ordered_planes : bool
+        Whether to break the symmetry of interchangeable planes.
     proven_bytes : float, optional
         A congestion that is known to be a lower bound. Default: the best combinatorial one.
     achievable_bytes : float, optional
@@ -110,14 +83,9 @@ class MinCongestion:
     ----------
     R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation for wavelength-routed optical
     networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated flows, congestion). MIPLIB 3,
-    ``danoint`` (D. Bienstock): the rows of links not laid. Server cuts in this form, hop layers and the numbering are
-    ours.
+    ``danoint`` (D. Bienstock). Server cuts in this form are ours.
     """
 
-    server_cuts: bool = True
-    hops: Hops = "between"
-    unlaid_links: bool = False
-    numbering: bool = True
     ordered_planes: bool = True
     proven_bytes: float | None = None
     achievable_bytes: float | None = None
@@ -135,7 +103,7 @@ class MinCongestion:
         return None
 
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
-        """Fill ``block`` with links, flows and strengthenings.
+        """Fill ``block`` with links, flows and loads.
 
         Raises
         ------
@@ -155,24 +123,16 @@ class MinCongestion:
             _add_faint_paths(block, instance)
         else:
             _add_direct_loads(block, instance)
-        _add_loads(block, instance, lowest if self.unlaid_links else 0.0, highest)
-        if self.server_cuts:
-            _add_server_cuts(block, instance)
-        if self.hops != "none" and instance.host_forwarding:
-            add_hop_layers(block, instance, between=self.hops == "between")
-            _add_volumes(block, instance)
-        if self.numbering:
-            add_numbering(block, instance)
+        _add_loads(block, instance, highest)
+        _add_server_cuts(block, instance)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
-        """Links and planes of a design, its servers renumbered where the traffic does not mind; the rest follows."""
+        """Links and planes of a design; the rest follows."""
         counts = solution.link_counts(instance)
-        number = renumbering(instance, counts) if self.numbering else list(range(instance.servers))
-        laid = {(number[i], number[j]): count for (i, j), count in counts.items()}
         for i, j, c in block.link:
-            block.link[i, j, c].set_value(int(laid.get((i, j), 0) >= c))
+            block.link[i, j, c].set_value(int(counts.get((i, j), 0) >= c))
         if instance.optics == "duplex":
-            planes = [{(min(number[i], number[j]), max(number[i], number[j])) for i, j in p} for p in solution.planes]
+            planes = [{(min(pair), max(pair)) for pair in plane} for plane in solution.planes]
             if self.ordered_planes:
                 planes.sort(key=lambda plane: -max((j for i, j in plane if i == 0), default=0))
             for p, i, j in block.mate:
@@ -272,13 +232,13 @@ def _add_direct_loads(block: pyo.Block, instance: TopologyInstance) -> None:
         return b.joined[i, j] >= 1
 
 
-def _add_loads(block: pyo.Block, instance: TopologyInstance, lowest: float, highest: float) -> None:
+def _add_loads(block: pyo.Block, instance: TopologyInstance, highest: float) -> None:
     """No link carries more than the congestion; a pair's load is split over its links."""
     if instance.most_links_of_a_pair == 1:
 
-        @block.Constraint(block.ARCS, doc="congestion covers the load of a link; none if it is not laid")
+        @block.Constraint(block.ARCS, doc="congestion covers the load of a link")
         def pair_is_within_congestion(b: Any, i: int, j: int) -> Any:
-            return b.link_load[i, j] <= b.congestion - lowest * (1 - b.joined[i, j])
+            return b.link_load[i, j] <= b.congestion
 
         return
 
@@ -292,9 +252,9 @@ def _add_loads(block: pyo.Block, instance: TopologyInstance, lowest: float, high
     def only_laid_links_carry(b: Any, i: int, j: int, c: int) -> Any:
         return b.copy_load[i, j, c] <= highest * b.laid[i, j, c]
 
-    @block.Constraint(block.ARCS, block.COPIES, doc="congestion covers the load of a link; none if it is not laid")
+    @block.Constraint(block.ARCS, block.COPIES, doc="congestion covers the load of a link")
     def load_is_within_congestion(b: Any, i: int, j: int, c: int) -> Any:
-        return b.copy_load[i, j, c] <= b.congestion - lowest * (1 - b.laid[i, j, c])
+        return b.copy_load[i, j, c] <= b.congestion
 
 
 def _add_server_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
@@ -311,13 +271,3 @@ def _add_server_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(doc="all links carry as many times the congestion as there are directions at most")
     def loads_are_within_congestion(b: Any) -> Any:
         return sum(b.link_load[i, j] for i, j in b.ARCS) <= most_link_directions(instance) * b.congestion
-
-
-def _add_volumes(block: pyo.Block, instance: TopologyInstance) -> None:
-    traffic = instance.traffic_bytes / unit_bytes(instance)
-    targets = {s: [t for t in range(instance.servers) if traffic[s, t] > NEGLIGIBLE] for s in block.SOURCES}
-
-    @block.Constraint(block.SOURCES, doc="a source's flow takes bytes times distance at least")
-    def volume_covers_distance(b: Any, s: int) -> Any:
-        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
-        return volume >= sum(float(traffic[s, t]) * b.hops_at_least[s, t] for t in targets[s])

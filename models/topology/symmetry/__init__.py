@@ -1,1 +1,0 @@
-"""Servers that can be exchanged, and what is left of a problem then."""

@@ -1,0 +1,127 @@
+"""Hops of the links that are laid: bounds below every design, and above those that need no solver."""
+
+import itertools
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from brute_force import brute_force, link_choices
+from topology_cases import DANOINT, all_to_all, job
+from volume import for_each, some
+
+import ddlopt
+from ddlopt.frontier.topology.formulations.min_volume import MinVolume
+from ddlopt.frontier.topology.methods import bound_first, link
+from ddlopt.frontier.topology.symmetry.server_symmetry import interchangeable
+from ddlopt.frontier.topology.volume_bound import VolumeBound
+from ddlopt.models.topology.bounds import congestion_bounds, lower_bound
+from ddlopt.solvers.backends.highs import Highs
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.exact import build_model
+
+
+def danoint():
+    return job(DANOINT, parallel_links=False)
+
+
+def random_instance(n, seed, density=0.7, **options):
+    rng = np.random.default_rng(seed)
+    traffic = rng.integers(1, 10, (n, n)) * (rng.random((n, n)) < density)
+    np.fill_diagonal(traffic, 0)
+    traffic[0, 1] += 3
+    return job(traffic, **options)
+
+
+@pytest.mark.slow
+def test_volume_bound_of_danoint_and_its_optimum():
+    model = build_model("topology", MinVolume(), danoint())
+    outcome = Highs().solve(model, Limits(gap=1e-6))
+    assert MinVolume().objective_value(danoint(), outcome.bound) == pytest.approx(64.6875, rel=1e-5)
+
+
+@pytest.mark.parametrize(("hops", "bound"), [("moore", 62.710278), ("between", 63.580211)])
+def test_relaxation_of_danoint(hops, bound):
+    model = build_model("topology", MinVolume(hops=hops), danoint())
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
+    outcome = Highs().solve(model, Limits())
+    assert MinVolume().objective_value(danoint(), outcome.objective) == pytest.approx(bound, rel=1e-6)
+
+
+@for_each(("n", "optics", "hops"), some(itertools.product([4, 5], ["one_way", "duplex"], ["moore", "between"]), 4))
+def test_volume_bound_is_one(n, optics, hops):
+    instance = random_instance(n, n, optics=optics)
+    program = MinVolume(hops=hops)
+    bound = program.objective_value(instance, Highs().solve(build_model("topology", program, instance), Limits()).bound)
+    assert max(congestion_bounds(instance).values()) * (1 - 1e-7) <= bound <= brute_force(instance) * (1 + 1e-6)
+
+
+def test_method_keeps_the_design_and_raises_the_bound():
+    instance = ddlopt.load("danoint")
+    start = ddlopt.instances.best_known("danoint")
+    found = VolumeBound().solve(instance, Limits(), start=start)
+    assert found.solution == start
+    assert lower_bound(instance) * 1.016 < found.bound < found.objective
+    without = VolumeBound().solve(instance, Limits())
+    assert without.solution is None
+    assert without.bound == pytest.approx(found.bound, rel=1e-9)
+
+
+def test_which_instances_it_is_for():
+    grouped = job(np.zeros((3, 3)), groups=[((0, 1, 2), 1)])
+    assert "rings" in MinVolume().refuses(grouped)
+    assert "forward" in MinVolume().refuses(all_to_all(3, host_forwarding=False))
+    assert "at most" in VolumeBound().refuses(all_to_all(17, 4))
+    assert bound_first(grouped, "highs") is None
+    assert bound_first(all_to_all(5), "highs") is None  # listed links prove more
+    assert bound_first(danoint(), "highs") is not None
+    assert bound_first(danoint(), "scip") is None
+
+
+def test_few_sets_of_neighbours_are_branched_on_beside_groups():
+    pairs = [((0, 1, 2, 3, 4, 5, 6, 7), 9.0), ((0, 3), 5.0)]
+    few = job(random_instance(8, 1, 0.2).traffic_bytes, groups=pairs, degree=2, optics="duplex")
+    assert link(few, "highs").name == "branch-and-bound"
+    assert link(few.model_copy(update={"degree": 3}), "highs") is None
+
+
+def test_interchangeable_servers():
+    assert interchangeable(all_to_all(5)) == [(0, 1, 2, 3, 4)]
+    assert interchangeable(danoint()) == []
+    two_kinds = [[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]]
+    assert interchangeable(job(two_kinds)) == [(0, 1), (2, 3)]
+    grouped = job(np.zeros((4, 4)), groups=[((0, 1, 2), 1)])
+    assert interchangeable(grouped) == [(0, 1, 2)]
+
+
+def test_numbering_leaves_few_choices():
+    """Breadth-first numbers leave a small part of all choices; without twins nothing is cut off."""
+
+    def choices(instance):
+        model = build_model("topology", MinVolume(), instance)
+        block, count = model.topology, 0
+        for links in link_choices(instance):
+            for i, j, c in block.link:
+                block.link[i, j, c].set_value(int(links.get((i, j), 0) >= c))
+            rows = [block.component(name) for name in NUMBERING if block.component(name) is not None]
+            count += all(pyo.value(row.body) >= pyo.value(row.lower) - 1e-9 for rule in rows for row in _lower(rule))
+        return count
+
+    alike = choices(all_to_all(4, parallel_links=False))
+    different = choices(random_instance(4, 1, 1.0, parallel_links=False))
+    assert different == len(list(link_choices(all_to_all(4, parallel_links=False))))
+    assert 0 < alike < different / 3
+
+
+NUMBERING = ("servers_are_found_in_turn", "servers_are_numbered_breadth_first", "twins_next_to_the_root_come_first")
+
+
+def _lower(rule):
+    """The rows of a constraint as ``lower <= body``."""
+    model = pyo.ConcreteModel()
+    model.rows = pyo.ConstraintList()
+    for row in rule.values():
+        if row.lower is None:
+            model.rows.add(-row.body >= -row.upper)
+        else:
+            model.rows.add(row.body >= row.lower)
+    return list(model.rows.values())
