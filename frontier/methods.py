@@ -23,6 +23,7 @@ ENTRIES = (
     ),
     *entries(
         "topology/collective",
+        ("tree-columns", "exact", "the linear program over trees or paths by column generation, as fractions", "columns:TreeColumns"),
         ("rings", "heuristic", "rings with the best shares, by column generation", "rings:Rings"),
         ("ring", "heuristic", "the best ring of up to nine accelerators, else one that takes little time over all its hops", "rings:Rings", {"mixture": False}),
         ("generator-rings", "heuristic", "rings of generators, as TopoOpt has them, with the best shares", "rings:Rings", {"orders": "generators"}),

@@ -4,7 +4,7 @@ from ddlopt.models.problem import later
 from ddlopt.solvers.provers import Prover, TreeProver
 
 _PATHS = (
-    *("topology", "scheduling", "codesign", "deployment/plan", "deployment/partition"),
+    *("topology", "topology/collective", "scheduling", "codesign", "deployment/plan", "deployment/partition"),
     *("aggregation/registers", "gossip/matchings"),
     *("compression/timeline", "compression/levels", "compression/forward"),
 )

@@ -16,7 +16,7 @@ from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.errors import SolutionError, UnknownNameError
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.topology.collective.prices import through_switches
+from ddlopt.models.topology.collective.paths import through_switches
 
 _READERS = {"msccl": "msccl.read_msccl", "te-ccl": "te_ccl.read_te_ccl"}
 _ORDERS = {"torch-schedule": "torch_schedule.read_torch_schedule"}

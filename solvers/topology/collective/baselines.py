@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree, longest_way
-from ddlopt.models.topology.collective.prices import shortest
+from ddlopt.models.topology.collective.paths import shortest
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Edges = list[tuple[int, int]]
@@ -194,6 +194,26 @@ class Shallow(_Oblivious):
         if instance.collective == "all-reduce":
             found = [min(found, key=lambda tree: longest_way([tree])).model_copy(update={"share": "1"})]
         return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(found)), {}
+
+
+@dataclass(frozen=True)
+class ShortestPaths(Heuristic, uses=()):
+    """Every pair of an all-to-all on one path, of those that take a byte the least time at full bandwidth."""
+
+    name: ClassVar[str] = "shortest-paths"
+    covers: ClassVar[type[CollectiveInstance]] = CollectiveInstance
+
+    def refuses(self, instance: Any) -> str | None:
+        """What has trees."""
+        return None if instance.collective == "all-to-all" else f"an {instance.collective} is sent along trees"
+
+    def answer(self, instance: CollectiveInstance, seed: int, clock: Clock, start: Any) -> Answer[CollectivePlan]:
+        """Of each ordered pair."""
+        count = instance.accelerators
+        _, paths = shortest(instance, {link: 1 / each for link, each in instance.bandwidth.items()})
+        pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
+        trees = tuple(Tree(share=f"1/{count}", root=i, spread=(paths[i][j],)) for i, j in pairs)
+        return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=trees), {}
 
 
 def _nearest(instance: CollectiveInstance, heads: dict[int, list[int]], root: int) -> tuple[Path, ...]:

@@ -31,7 +31,7 @@ def least_spanning(costs: Floats, root: int) -> list[int]:
 
     Notes
     -----
-    For exact costs and few nodes there is :func:`~ddlopt.models.topology.collective.arborescence.least_arborescence`.
+    For exact costs and few nodes there is :func:`~ddlopt.frontier.topology.collective.arborescence.least_arborescence`.
     """
     count = len(costs)
     left: Floats = costs.astype(np.float64).copy()

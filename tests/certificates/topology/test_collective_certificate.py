@@ -11,10 +11,10 @@ from volume import for_each
 
 import ddlopt
 from ddlopt.certificates.topology.collective.certificate import CollectiveCertificate, distances, least_tree, proven_by
+from ddlopt.frontier.topology.collective.prices import price_bound
 from ddlopt.instances import generators
 from ddlopt.models.errors import RefutedError, SolutionError
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
-from ddlopt.models.topology.collective.prices import price_bound
 from ddlopt.solvers import proofs
 
 COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all")

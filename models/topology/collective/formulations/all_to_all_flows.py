@@ -36,7 +36,7 @@ class AllToAllFlows:
         \frac{M}{N} \sum_s f_{se} \le B_e T, \qquad f \ge 0
 
     N variables for each link, and as many rows as nodes for each source. Its dual prices links; shortest paths under
-    these are what :func:`~ddlopt.models.topology.collective.prices.price_bound` counts.
+    these are what column generation counts (:func:`~ddlopt.frontier.topology.collective.prices.price_bound`).
 
     Ports
     -----

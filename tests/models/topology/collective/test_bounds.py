@@ -10,12 +10,12 @@ from networks_drawn import all_sides, several
 from volume import for_each, slow
 
 import ddlopt
+from ddlopt.frontier.topology.collective.arborescence import least_arborescence
+from ddlopt.frontier.topology.collective.prices import price_bound
 from ddlopt.instances import generators
 from ddlopt.models.topology import CollectiveInstance
-from ddlopt.models.topology.collective.arborescence import least_arborescence
 from ddlopt.models.topology.collective.bounds import collective_bound, exact_collective_bound, parts
 from ddlopt.models.topology.collective.cuts import capacities, narrowest_cut, out_of, worst_gather_cut
-from ddlopt.models.topology.collective.prices import price_bound
 
 
 def out(instance, side):

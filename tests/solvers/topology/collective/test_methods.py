@@ -14,21 +14,22 @@ from shared_data import shared_data
 from volume import for_each, slow
 
 import ddlopt
+from ddlopt.frontier.topology.collective.columns import TreeColumns
+from ddlopt.frontier.topology.collective.prices import price_bound
 from ddlopt.frontier.topology.collective.rings import Rings
 from ddlopt.frontier.topology.collective.tours import good_tour, least_tour, length
 from ddlopt.instances import generators
+from ddlopt.models import plugins
 from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.errors import RangeError
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
-from ddlopt.models.topology.collective.prices import price_bound
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.solvers.catalogue import entries, method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.collective.baselines import binary_tree
-from ddlopt.solvers.topology.collective.columns import TreeColumns
 from ddlopt.solvers.topology.collective.forest import Forest
 from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
 
@@ -61,6 +62,26 @@ def test_trees_attain_the_cut_exactly(seed):
             assert bound <= seconds(instance, result) <= bound * (1 + Fraction(1, 10**5))
         else:
             assert result.solution is None or seconds(instance, result) >= bound
+
+
+@pytest.mark.parametrize("step_s", [0.0, 1e-6])
+@pytest.mark.parametrize("collective", ["all-gather", "all-reduce", "all-to-all"])
+def test_without_the_frontier_there_is_a_checked_plan(monkeypatch, collective, step_s):
+    """Flows where steps take no time, and then they prove it; else trees, a ring or shortest paths."""
+    monkeypatch.setenv(plugins.HIDDEN, "1")
+    instance = several(1, collective, most=4)[0].model_copy(update={"step_s": step_s})
+    result = ddlopt.solve(instance, "exact")
+    assert result.checked
+    assert step_s or result.status is Status.OPTIMAL
+
+
+def test_shortest_paths_of_all_pairs():
+    """On a ring of four with links in one direction a byte is on 1 + 2 + 3 links, for a quarter of M each."""
+    links = [{"source": i, "target": (i + 1) % 4, "bytes_per_s": 1.0} for i in range(4)]
+    instance = CollectiveInstance.model_validate(
+        {"name": "ring", "accelerators": 4, "collective": "all-to-all", "collective_bytes": 4.0, "links": links}
+    )
+    assert seconds(instance, ddlopt.solve(instance, "shortest-paths")) == 6
 
 
 @for_each("seed", range(25))

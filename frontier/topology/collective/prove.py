@@ -5,9 +5,9 @@ from fractions import Fraction
 from math import lcm
 
 from ddlopt.certificates.topology.collective.certificate import CollectiveCertificate, proven_by
+from ddlopt.frontier.topology.collective.columns import TreeColumns, rounded_prices
 from ddlopt.models.topology.collective.bounds import sets
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan
-from ddlopt.solvers.topology.collective.columns import TreeColumns, rounded_prices
 
 
 def prove(

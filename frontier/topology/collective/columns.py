@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ddlopt.frontier.topology.collective.prices import Wanted, cheapest, least_cost, price_bound
 from ddlopt.models.topology.collective.bounds import bandwidth_bound, exact_collective_bound, latency_bound
 from ddlopt.models.topology.collective.instance import (
     Arc,
@@ -15,7 +16,6 @@ from ddlopt.models.topology.collective.instance import (
     busy_s,
     longest_way,
 )
-from ddlopt.models.topology.collective.prices import Wanted, cheapest, least_cost, price_bound
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
@@ -41,7 +41,7 @@ class TreeColumns(CertifiedMethod, uses=("start",)):
     with bytes per second :math:`w_\tau` on tree :math:`\tau`, which uses link e :math:`\ell_{\tau e}` times. A part is
     a root of an all-gather, a pair of an all-to-all, or everything in an all-reduce, where a tree is one into and one
     out of the same root: both phases share links at once, which may beat one after the other. Duals of links are
-    prices, and :func:`~ddlopt.models.topology.collective.prices.cheapest` finds the trees that they ask for.
+    prices, and :func:`~ddlopt.frontier.topology.collective.prices.cheapest` finds the trees that they ask for.
 
     Numbers are then rounded to fractions: shares, so that they add up exactly, and prices, whose bound is calculated
     exactly and so holds whatever was rounded. Where both agree, the plan is proven without any tolerance.
