@@ -3,7 +3,7 @@
 For the links of one design see :func:`metric_bound`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import comb, inf
 
@@ -34,6 +34,8 @@ _ROUNDS = 4
 _PRICED_LEVELS = 3
 # It sorts n figures for each of n servers in every one of its rounds.
 _PRICED_SERVERS = 512
+_BRANCHING = 2
+"""Ports from which servers can forward."""
 _SERVERS_WITH_SUMS = 3
 """Of two servers there is one sum, whose parts cannot be told."""
 # Sixty halvings are exact to a double.
@@ -73,6 +75,7 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
         At most K_h = Σ_{i<=h} d^i servers (duplex: Σ_{i<=h} d (d-1)^{i-1}) lie within h hops of s, and as many have s
         within h hops. With X_h the most bytes that K_h entries of each row and column of T can hold, the bytes still
         under way after h hops are at least ΣT - X_h, hence Σ T dist >= Σ_{h >= 0} (ΣT - X_h).
+        Where duplex planes leave servers out, all rows together have the entries of :func:`pairs_within` at most.
         Duplex distances are symmetric, so that T may be replaced by (T + Tᵀ) / 2. A group of two members is counted as
         traffic: it has only one ring.
     ``multiplicity``
@@ -101,7 +104,8 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     bounds = {"node": float(instance.node_bytes.max()) / d, "all-reduce": float(all_reduce.max()) / d}
     levels = list(level_sizes(n - 1, d, instance.optics == "duplex"))
     views = views_of(pairs, instance.optics == "duplex")
-    under_way = [bytes_under_way(view, levels) for view in views]
+    within = pairs_within(instance)
+    under_way = [bytes_under_way(view, levels, within) for view in views]
     beside = float(reduced.sum()) + idle_bytes(instance)
     bounds["moore"] = (beside + max(sum(stages) for stages in under_way)) / capacity
     bounds["multiplicity"] = max(
@@ -142,6 +146,26 @@ def level_sizes(others: int, degree: int, duplex: bool) -> Iterator[int]:
         yield size
         left -= size
         size *= degree - 1 if duplex else degree
+
+
+def pairs_within(instance: TopologyInstance) -> list[int]:
+    r"""Most ordered pairs within 1, 2, … hops, where they are fewer than what every server can reach alone.
+
+    A duplex plane leaves one of an odd number n of servers out, so degrees add up to d (n - 1). As many ordered pairs
+    are joined, and at most :math:`\sum_v \deg_v (\deg_v - 1)` are two hops apart: a convex sum, which is largest where
+    one server lacks as many links as it can, one if it has bytes to send or to receive, and another one the rest. At
+    h hops there are at most d (n - 1) (d - 1)^(h - 1), a way for each first link. All pairs are left out of the list.
+    """
+    n, d = instance.servers, instance.degree
+    if instance.optics == "one_way" or n % 2 == 0 or d < _BRANCHING or not instance.host_forwarding:
+        return []
+    joined, needed = d * (n - 1), bool((instance.node_bytes.max(axis=0) > 0).all())
+    two_apart = ((n - 2) * d + d - 2) * (d - 1) if needed else (n - 1) * d * (d - 1)
+    found, last, apart = [joined], joined + two_apart, joined * (d - 1) ** 2
+    while last < n * (n - 1):
+        found.append(last)
+        last, apart = last + apart, apart * (d - 1)
+    return found
 
 
 def hop_bytes_out(rows: Array, degree: int, duplex: bool) -> float:
@@ -249,22 +273,27 @@ def views_of(pairs: Array, duplex: bool) -> list[Array]:
     return [pairs, pairs.T, *([(pairs + pairs.T) / 2] if duplex else [])]
 
 
-def bytes_under_way(traffic: Array, levels: list[int]) -> list[float]:
-    """Least bytes not yet delivered after 0, 1, 2, … hops."""
+def bytes_under_way(traffic: Array, levels: list[int], within: Sequence[int] = ()) -> list[float]:
+    """Least bytes not yet delivered after 0, 1, 2, … hops, with :func:`pairs_within` of all servers together."""
     total = float(traffic.sum())
     if total == 0:
         return [0.0]
     most_receivers = int((traffic > 0).sum(axis=1).max())
     descending = -np.sort(-traffic, axis=1)
     delivered = np.concatenate([[0.0], np.cumsum(descending.sum(axis=0))])
+    reached = list(accumulate(levels))
+    reached += [reached[-1]] * (len(within) - len(reached))
     stages = [total]
-    for level, reach in enumerate(accumulate(levels), start=1):
-        if reach >= min(most_receivers, len(traffic) - 1):
+    for level, reach in enumerate(reached, start=1):
+        all_reached = reach >= min(most_receivers, len(traffic) - 1)
+        if all_reached and level > len(within):
             break
-        within = float(delivered[reach])
-        if level <= _PRICED_LEVELS and len(traffic) <= _PRICED_SERVERS:
-            within = min(within, _bytes_within(traffic, reach))
-        stages.append(max(0.0, total - within))
+        near = float(delivered[reach])
+        if level <= _PRICED_LEVELS and len(traffic) <= _PRICED_SERVERS and not all_reached:
+            near = min(near, _bytes_within(traffic, reach))
+        if level <= len(within):
+            near = min(near, float(-np.sort(-descending[:, :reach], axis=None)[: within[level - 1]].sum()))
+        stages.append(max(0.0, total - near))
     return stages
 
 

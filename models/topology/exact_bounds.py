@@ -1,21 +1,24 @@
 """The combinatorial bound of a topology in whole numbers, as a proof that anybody can recompute.
 
 It is that of :func:`~ddlopt.models.topology.bounds.congestion_bounds`, where each argument is proven; nothing is
-taken from there but how many servers are at a distance at most, in whole numbers, and where to look (a price, a set of
-servers, a load to refute), for which any value would do.
+taken from there but how many servers, or pairs, are at a distance at most, in whole numbers, and where to look (a
+price, a set of servers, a load to refute), for which any value would do.
 """
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from math import lcm
 
-from ddlopt.models.topology.bounds import congestion_bounds, level_sizes
+from ddlopt.models.topology.bounds import congestion_bounds, level_sizes, pairs_within
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 Matrix = list[list[int]]
 
 _ROUNDS = 4
 """Of looking for prices of ports that float arithmetic found: after these the bound hardly moves."""
+_PRICED_LEVELS = 3
+"""Where prices of rows and columns are looked for: most bytes arrive within the first hops."""
 _EXHAUSTIVE_CUTS = 10
 """Servers up to which every set of them is tried as a cut: a thousand sets."""
 _EASED = (Fraction(0), Fraction(1, 10**15), Fraction(1, 10**14), Fraction(1, 10**12))
@@ -80,7 +83,8 @@ class _Exact:
             views.append(([[a + b for a, b in zip(*rows, strict=True)] for rows in both], 2))
         if self.pairs == views[1][0]:
             views = views[:1]
-        under_way = [_under_way(view, levels) for view, _ in views]
+        within = pairs_within(instance)
+        under_way = [_under_way(view, levels, within) for view, _ in views]
         for (_, parts), stages in zip(views, under_way, strict=True):
             best = max(best, (beside + Fraction(sum(stages), parts)) / capacity)
         for eased in _EASED:
@@ -158,18 +162,22 @@ def _turned(matrix: Matrix) -> Matrix:
     return [list(column) for column in zip(*matrix, strict=True)]
 
 
-def _under_way(view: Matrix, levels: Sequence[int]) -> list[int]:
+def _under_way(view: Matrix, levels: Sequence[int], pairs_within: Sequence[int]) -> list[int]:
     """Least bytes not yet delivered after 0, 1, 2, … hops."""
-    total, stages, reach = sum(map(sum, view)), [], 0
+    total, stages = sum(map(sum, view)), [sum(map(sum, view))]
     ordered = [sorted(row, reverse=True) for row in view]
-    for level, size in enumerate([0, *levels]):
-        reach += size
-        within = sum(sum(row[:reach]) for row in ordered)
-        if 1 <= level <= 3 and reach < len(view) - 1:
-            within = min(within, _within(view, reach))
-        if total <= within and level:
+    reached = list(accumulate(levels))
+    reached += [reached[-1]] * (len(pairs_within) - len(reached))
+    for level, reach in enumerate(reached, start=1):
+        near = sum(sum(row[:reach]) for row in ordered)
+        if level <= _PRICED_LEVELS and reach < len(view) - 1:
+            near = min(near, _within(view, reach))
+        if level <= len(pairs_within):
+            entries = sorted((each for row in ordered for each in row[:reach]), reverse=True)
+            near = min(near, sum(entries[: pairs_within[level - 1]]))
+        if total <= near:
             break
-        stages.append(total - within)
+        stages.append(total - near)
     return stages
 
 
