@@ -17,7 +17,6 @@ ENTRIES = (
         ("hop-enumeration", "exact", "all-to-all, also beside all-reduces of all servers, by listing links with few hops", "hop_enumeration:HopEnumeration"),
         ("circulant", "exact", "the best circulant for traffic that looks the same from every server: by enumeration, or the model where there are too many", _circulant),
         ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
-        ("concave-matching", "heuristic", "TopologyFinder with an exact b-matching", "concave_matching:ConcaveMatchingFinder"),
         ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),
         storey="frontier",
     ),

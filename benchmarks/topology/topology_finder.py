@@ -13,7 +13,7 @@ from ddlopt.solvers.topology.routing import Network, k_shortest_paths
 from ddlopt.solvers.topology.topoopt.coin_change import coin_change_mod
 from ddlopt.solvers.topology.topoopt.select_permutations import select_permutations
 
-METHODS = ("topology-finder", "topology-finder:variant=released", "concave-matching", "ocs-greedy", "expander")
+METHODS = ("topology-finder", "topology-finder:variant=released", "ocs-greedy", "expander")
 
 
 def peak_mb() -> str:

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from topology_cases import job
 
-from ddlopt.frontier.topology.concave_matching import ConcaveMatchingFinder
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.solvers.contracts import Limits, Status
@@ -23,7 +22,6 @@ HEURISTICS = (
     TopologyFinder("released"),
     TopologyFinder("released", released_split="two"),
     TopologyFinder("released", released_split="rounded"),
-    ConcaveMatchingFinder(),
     Expander(),
     OcsGreedy(),
 )

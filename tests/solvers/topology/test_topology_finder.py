@@ -3,7 +3,6 @@ import itertools
 import numpy as np
 import pytest
 
-from ddlopt.frontier.topology.concave_matching import ConcaveMatchingFinder
 from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.contracts import Limits
@@ -179,35 +178,7 @@ class TestReleased:
         assert result.solution.links == tuple((v, (v + 1) % 5, 1) for v in range(5))
 
 
-class TestConcaveMatching:
-    def test_it_is_worth_at_least_the_repeated_matching(self):
-        """Without groups both methods match the ports that one +1 ring leaves."""
-        rng = np.random.default_rng(1)
-        gained = 0
-        for _ in range(8):
-            traffic = rng.integers(0, 50, (8, 8)) * all_to_all(8)
-            problem = instance(8, 3, traffic=traffic)
-            values = []
-            for method in (ConcaveMatchingFinder(), PAPER):
-                links = {(i, j): c for i, j, c in solve(method, problem).solution.links}
-                laid = {pair: c - (pair[1] == (pair[0] + 1) % 8) for pair, c in links.items()}
-                values.append(sum(traffic[pair] * (2 - 2.0 ** (1 - c)) for pair, c in laid.items()))
-            assert values[0] >= values[1] * (1 - 1e-4)
-            gained += values[0] > values[1] * 1.001
-        assert gained >= 4
-
-    def test_duplex_ports_left_over_are_still_matched(self):
-        result = solve(ConcaveMatchingFinder(), instance(6, 4, traffic=all_to_all(6), optics="duplex"))
-        assert sum(count for _, _, count in result.solution.links) == 12
-        assert result.details["matching_gap"] <= 1e-4
-
-    def test_pairs_that_rings_join_get_no_second_link_where_that_is_forbidden(self):
-        for optics in ("one_way", "duplex"):
-            problem = instance(6, 3, [(range(6), 2.0)], all_to_all(6), optics=optics, parallel_links=False)
-            assert all(count == 1 for _, _, count in solve(ConcaveMatchingFinder(), problem).solution.links)
-
-
-@pytest.mark.parametrize("method", [PAPER, RELEASED, ConcaveMatchingFinder()], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [PAPER, RELEASED], ids=lambda method: method.name)
 def test_without_forwarding_a_missing_link_is_a_reason_to_refuse(method):
     with pytest.raises(NotApplicableError, match=r"host_forwarding is off\) to server"):
         solve(method, instance(8, 2, traffic=all_to_all(8), host_forwarding=False))
