@@ -31,24 +31,47 @@ from ddlopt.solvers.topology.link_exchange.starts import (
 )
 
 _QUICK = Effort(sweeps=24, sharpest=300.0, kicks=2, columns=32, tolerance=1e-3)
-# The last routing is the answer: to a tenth of the gap at which methods stop by default.
+"""Balance by which starts are told apart: a thousandth decides among them."""
 _FINAL = Effort(sweeps=100, sharpest=3000.0, kicks=20, columns=128, tolerance=1e-6)
-_FINAL_SHARE, _LATE_S = 5.0, 0.3
-"""The last routing takes so many times as long as a quick one, and is left out after the time is up if that is more."""
-_ROUNDS = (0.3, False), (0.3, False), (0.2, True), (0.2, True)
-"""Parts of the budget of congestion trials, and whether they are to be fine; each begins at the best of the pool."""
-_PROMISING = 1.01
-"""Links this close to the incumbent, as quickly balanced, are worth an accurate balance."""
-_ALIKE_TRIALS = 500
-"""Sets of generators that are judged, for jobs that look the same from every server."""
-_FEW_SERVERS = 8
-"""Servers up to which other starts are as good."""
-_MANY_SERVERS = 128
-"""Servers beyond which the first step may take longer than people wait; up to as many it takes a second or two."""
-_LIFTING = 0.2
-"""Part of the time for lifts, and for symmetric rings, where it is short: one of them is a start as good as others."""
-_REACHED = 1e-5
-"""Relative distance from the bound at which there is nothing left to search for."""
+"""Balance of the answer: to a tenth of the gap at which methods stop by default."""
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What a search spends, and why so much."""
+
+    final_share: float = 5.0
+    """Times as long as the longest quick balance the final one takes."""
+    late_s: float = 0.3
+    """After the time is up the final balance is left out if it would take more."""
+    rounds: tuple[tuple[float, bool], ...] = ((0.3, False), (0.3, False), (0.2, True), (0.2, True))
+    """Parts of the trials on congestion, each from the best start of the pool, and whether fine: the later ones begin
+    at links that are good already."""
+    promising: float = 1.01
+    """Links this close to the incumbent, as quickly balanced, are worth an accurate balance."""
+    symmetric_trials: int = 500
+    """Sets of generators that are judged, for jobs that look the same from every server."""
+    few_servers: int = 8
+    """Servers up to which other starts are as good as symmetric ones."""
+    many_servers: int = 128
+    """Beyond them the first step may take longer than people wait; up to as many it takes a second or two."""
+    opening: float = 0.2
+    """Part of a short time for lifts, and for symmetric rings: one of them is a start as good as others."""
+    hop_moves: int = 60_000
+    """Moves that exchange ends, judged by hops: on few servers more of them find nothing."""
+    hop_work: float = 8e8
+    """Moves times squared servers, about what a second or two is enough for."""
+    trials: float = 1.5e5
+    """Moves judged by congestion at eight servers, for some ten seconds."""
+    ringed_trials: float = 3e4
+    """The same with rings, whose balance takes five times as long."""
+    polished_flows: int = 2500
+    """Flows times arcs up to which a linear program routes in a second."""
+    reached: float = 1e-5
+    """Relative distance from the bound at which there is nothing left to search for."""
+
+
+_BUDGETS = Budgets()
 
 
 STEPS = "topology/link-exchange"
@@ -128,7 +151,7 @@ class _Search:
         self.longest_s = 0.0
         n, d = self.instance.servers, self.instance.degree
         flows = np.count_nonzero(job.traffic.any(axis=1)) * n * d
-        self.polishable = flows <= 2500
+        self.polishable = flows <= _BUDGETS.polished_flows
         duplex = self.instance.optics == "duplex"
         self.least_volume = least_hop_bytes(job.traffic, d, duplex) * (1 + ROUNDING)
 
@@ -138,13 +161,13 @@ class _Search:
         if self.best is None:
             return self.first is not None and self.clock.expired
         time_s = self.instance.iteration_time_s(self.best.congestion_bytes)
-        return self.clock.expired or time_s <= self.bound_s * (1 + _REACHED)
+        return self.clock.expired or time_s <= self.bound_s * (1 + _BUDGETS.reached)
 
     def run(self, seed: int, given: TopologyDesign | None) -> None:
         """All steps, until the bound is reached or the time is up."""
-        if self.instance.servers > _MANY_SERVERS and given is None:
+        if self.instance.servers > _BUDGETS.many_servers and given is None:
             self._begin_somehow(seed)
-        if self.instance.allreduce_groups and self.instance.servers > _FEW_SERVERS:
+        if self.instance.allreduce_groups and self.instance.servers > _BUDGETS.few_servers:
             self._begin_alike(seed)
             if self.done:
                 return
@@ -158,7 +181,7 @@ class _Search:
                 self._judge(fewer)
             if self.done:
                 return
-        for share, fine in _ROUNDS:
+        for share, fine in _BUDGETS.rounds:
             if not self.pool:
                 break
             _, start = self.pool.pop(0)
@@ -176,12 +199,12 @@ class _Search:
 
     def _opening(self) -> Callable[[], bool]:
         """Whether the part of the time for a first step, from now on, is up."""
-        until = self.clock.elapsed_s + _LIFTING * self.clock.left_s
+        until = self.clock.elapsed_s + _BUDGETS.opening * self.clock.left_s
         return lambda: self.clock.expired or self.clock.elapsed_s >= until
 
     def _begin_alike(self, seed: int) -> None:
         """Keep a design that looks the same from every server, where the job does."""
-        trials = max(1, round(_ALIKE_TRIALS * self.effort))
+        trials = max(1, round(_BUDGETS.symmetric_trials * self.effort))
         for step in chain.steps(STEPS, "designs"):
             found, _ = step.make(self.instance, seed, Asked(self._opening()), trials)
             if found is not None:
@@ -239,14 +262,14 @@ class _Search:
             rings.setdefault(group, []).append(members)
         self.pool.append((found.congestion_bytes, replace(start, rings=rings)))
         self.pool.sort(key=lambda entry: entry[0])
-        promising = self.best is None or found.congestion_bytes < self.best.congestion_bytes * _PROMISING
+        promising = self.best is None or found.congestion_bytes < self.best.congestion_bytes * _BUDGETS.promising
         self._keep(self._accurate(found) if promising else found)
 
     def _accurate(self, found: Balance) -> Balance:
         """The same links with rings and routes as good as they are found, by linear programming where that is small."""
         if self.polishable:
             return self._polished(found)
-        if self.instance.iteration_time_s(found.congestion_bytes) <= self.bound_s * (1 + _REACHED):
+        if self.instance.iteration_time_s(found.congestion_bytes) <= self.bound_s * (1 + _BUDGETS.reached):
             return found
         rings: dict[int, list[tuple[int, ...]]] = {}
         for group, members, _, _ in found.rings:
@@ -269,7 +292,7 @@ class _Search:
     def _fewer_hops(self, start: LinkStart) -> LinkStart:
         if hop_volume(start.heads, self.job.traffic, self.instance.host_forwarding) <= self.least_volume:
             return start
-        moves = int(self.effort * min(60000, 8e8 / self.instance.servers**2))
+        moves = int(self.effort * min(_BUDGETS.hop_moves, _BUDGETS.hop_work / self.instance.servers**2))
         heads, moved = anneal_volume(self.job, start, ring_traffic(self.job, start), moves, self.clock)
         self.hop_moves += moved
         return replace(start, name=f"{start.name}, fewer hops", heads=heads, rings=start.rings)
@@ -277,7 +300,8 @@ class _Search:
     def _less_congestion(self, start: LinkStart, share: float, fine: bool) -> None:
         # Trials cost about n^2.35, and more with rings; very small networks have too few neighbours to need many.
         size, ringed = self.instance.servers / 8, bool(len(self.job.sizes))
-        trials = int(self.effort * share * (3e4 if ringed else 1.5e5) * min(size**4, size**-2.35))
+        budget = _BUDGETS.ringed_trials if ringed else _BUDGETS.trials
+        trials = int(self.effort * share * budget * min(size**4, size**-2.35))
         rings = self._known_rings(start)
         heads, tried = anneal_congestion(self.job, start, rings, trials, fine, self.bound_s, self.rng, self.clock)
         self.trials += tried
@@ -289,7 +313,7 @@ class _Search:
             return self.first, {"starts": 0}
         if self.best is None:
             raise NoSolutionError(f"'{self.instance.name}': no links were found over which everything can be sent")
-        if not self.clock.expired or self.polishable or _FINAL_SHARE * self.longest_s < _LATE_S:
+        if not self.clock.expired or self.polishable or _BUDGETS.final_share * self.longest_s < _BUDGETS.late_s:
             self._keep(self._accurate(self.best))
         best = self.best
         details = {

@@ -11,7 +11,7 @@ from ddlopt.models.topology import AllReduceGroup, TopologyInstance, evaluate
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.balance.balance import Job
 from ddlopt.solvers.topology.link_exchange import link_exchange
-from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
+from ddlopt.solvers.topology.link_exchange.link_exchange import Budgets, LinkExchange
 from ddlopt.solvers.topology.link_exchange.moves import MOST_CHANGES, follow, hop_volume, move, undo
 from ddlopt.solvers.topology.link_exchange.starts import circulant_starts, cycles_of, random_start
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
@@ -213,10 +213,10 @@ def test_beats_topology_finder_where_there_is_a_gap(name):
 def test_of_many_servers_a_design_is_told_before_any_search(monkeypatch):
     """A search for the first good links of 1 000 servers takes minutes, one design of random links seconds."""
     instance, told = make_instance(6, 2), []
-    monkeypatch.setattr(link_exchange, "_MANY_SERVERS", 5)
+    monkeypatch.setattr(link_exchange, "_BUDGETS", Budgets(many_servers=5))
     monkeypatch.setattr(link_exchange._Search, "_starts", lambda *_: iter(()))
     result = LinkExchange().solve(instance, Limits(60.0), progress=told.append)
     assert result.checked
     assert [point.incumbent for point in told][:1] == [result.objective]
-    monkeypatch.setattr(link_exchange, "_MANY_SERVERS", 6)
+    monkeypatch.setattr(link_exchange, "_BUDGETS", Budgets(many_servers=6))
     assert LinkExchange().solve(instance, Limits(60.0)).status is Status.NO_SOLUTION
