@@ -2,19 +2,18 @@
 
 import dataclasses
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ddlopt.certificates.topology.format import MOST_LINKS, MOST_SERVERS, MOST_SETS, DesignCertificate
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
-from ddlopt.frontier.topology.branch_and_bound.crew import cluster_crew, local_crew
 from ddlopt.frontier.topology.branch_and_bound.integer_instance import number_of_sets
 from ddlopt.frontier.topology.branch_and_bound.search import Search
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.solvers.certify import MethodOutput
-from ddlopt.solvers.contracts import MOST_THREADS, Limits, ProgressCallback, Result
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
@@ -36,10 +35,6 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
     depth first for a tenth of a second or so, so that the least bound on the list holds at any time. The kernels
     release Python's lock; with several threads, that many are at work in one process and share the incumbent.
 
-    With ``workers`` or a ``cluster`` subtrees are tasks of their own, for processes here or on other computers: a task
-    gets a node and the incumbent, searches for about a second, and gives back what is left open and its part of the
-    certificate. A node whose worker is lost is searched again.
-
     The metric inequality is that of maximum concurrent flow (Shahrokhi and Matula, J. ACM 37(2), 1990); the partial
     bound, the prices and the search are ours.
 
@@ -49,19 +44,12 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
         Effort of ``link-exchange``, which gives the first incumbent where no start is given.
     rounds : int
         Supergradient steps at each node.
-    workers : int
-        Processes to search subtrees in; 0: in this one. A script that asks for some needs the guard
-        ``if __name__ == "__main__":``, as those of any process pool do.
-    cluster : str, optional
-        Address of a Dask scheduler, whose workers search subtrees.
     executor : concurrent.futures.Executor, optional
         Threads to search in; by default as many as the limits allow.
     """
 
     opening: float = 0.3
     rounds: int = 12
-    workers: int = 0
-    cluster: str | None = None
     executor: Executor | None = None
 
     proves_infeasible: ClassVar[bool] = True
@@ -76,10 +64,6 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
             raise OptionError(f"opening must be positive, got {self.opening}")
         if self.rounds < 1:
             raise OptionError(f"rounds must be at least 1, got {self.rounds}")
-        if not 0 <= self.workers <= MOST_THREADS:
-            raise OptionError(f"workers must be 0 to {MOST_THREADS}, got {self.workers}")
-        if self.workers and self.cluster is not None:
-            raise OptionError("give workers or a cluster, not both: a cluster has workers of its own")
 
     @property
     def name(self) -> str:
@@ -120,7 +104,7 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
         InfeasibleError
             If the degree leaves a server without a way to others, of which there is no certificate.
         """
-        recording = _Recording(self.opening, self.rounds, self.workers, self.cluster, self.executor)
+        recording = _Recording(self.opening, self.rounds, self.executor)
         result = recording.solve(instance, limits, seed, progress, start)
         if not recording.kept:
             raise InfeasibleError(result.message)
@@ -139,17 +123,9 @@ class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
             if isinstance(opening.solution, TopologyDesign):
                 search.offer(opening.solution)
         search.first_bytes = search.best_bytes
-        with ExitStack() as stack:
-            crew, threads = None, self.executor
-            if self.workers:
-                crew = stack.enter_context(local_crew(self.workers))
-            elif self.cluster is not None:
-                crew = stack.enter_context(cluster_crew(self.cluster))
-            elif threads is None and limits.threads > 1:
-                threads = stack.enter_context(ThreadPoolExecutor(limits.threads))
-            search.run(threads, limits.threads, crew)
-            if crew is not None:
-                search.figures["lost"] = crew.lost
+        own = self.executor is None and limits.threads > 1
+        with ThreadPoolExecutor(limits.threads) if own else nullcontext(self.executor) as threads:
+            search.run(threads, limits.threads)
         return search
 
 

@@ -1,11 +1,9 @@
-"""What the search hands on: nodes, what a dive found, and subtrees that are tasks of their own."""
+"""What the search hands on: nodes, and what a dive found."""
 
 from dataclasses import dataclass
 
 from ddlopt.frontier.topology.branch_and_bound.bounds import Flags, Ints
-from ddlopt.frontier.topology.branch_and_bound.record import Record
 from ddlopt.frontier.topology.branch_and_bound.tree import Log, Stack
-from ddlopt.models.topology import TopologyDesign, TopologyInstance
 
 
 @dataclass(frozen=True)
@@ -48,26 +46,3 @@ class Dived:
     log: Log
     nodes: int
     evaluations: int
-
-
-@dataclass(frozen=True)
-class Subtree:
-    """A node to search below, and what is known elsewhere."""
-
-    instance: TopologyInstance
-    node: Node
-    best_bytes: float
-    gap: float
-    rounds: int
-    recording: bool
-
-
-@dataclass(frozen=True)
-class Searched:
-    """What was found below a node: a better design, and what is left to do; part 0 of the record is the node."""
-
-    best: TopologyDesign | None
-    left: list[Node]
-    stuck: list[Node]
-    record: Record
-    figures: dict[str, float]

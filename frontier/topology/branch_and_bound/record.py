@@ -1,6 +1,5 @@
 """The record of a proof, part by part, from which its certificate is put together."""
 
-from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from math import frexp
 from typing import Any
@@ -46,23 +45,6 @@ class Record:
         """The node of a part is the image of another's."""
         self.words[part] = np.array([IMAGE, len(self.images)], dtype=np.int32)
         self.images.append([origin, *permutation.tolist()])
-
-    def take(self, other: "Record", part: int) -> Sequence[int]:
-        """Make the parts of a record of the cases below ``part`` parts of this one; their numbers here, root first."""
-        numbers = [part, *(self.new_part() for _ in range(other.parts - 1))]
-        number = np.array(numbers, dtype=np.int32)
-        for its, found in other.words.items():
-            words = found.copy()
-            words[words <= WEIGHTS] -= self._weights
-            for word, moved in ((ELSEWHERE, number), (IMAGE, len(self.images) + np.arange(len(other.images)))):
-                place = np.flatnonzero(words == word) + 1
-                words[place] = moved[words[place]]
-            self.words[numbers[its]] = words
-        self.images += [[numbers[origin], *permutation] for origin, *permutation in other.images]
-        self.lengths += other.lengths
-        self.prices += other.prices
-        self._weights += sum(map(len, other.lengths))
-        return numbers
 
     def certificate(self, instance: TopologyInstance, unit: float, z: int, width: int) -> DesignCertificate:
         """All of it, for z units; each part after those that it refers to."""

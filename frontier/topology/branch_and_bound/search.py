@@ -1,7 +1,6 @@
 """The list of open nodes of the branch and bound, what is known so far, and the record of the proof."""
 
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 from ddlopt.certificates.topology.format import UNCOLOURABLE, DesignCertificate
 from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.frontier.topology.branch_and_bound.bounds import Ints, make_room
-from ddlopt.frontier.topology.branch_and_bound.crew import Crew
 from ddlopt.frontier.topology.branch_and_bound.integer_instance import UNITS, integer_instance, unit_of
 from ddlopt.frontier.topology.branch_and_bound.leaves import heads_of_sets, lengths_of, routed
-from ddlopt.frontier.topology.branch_and_bound.nodes import Above, Dived, Node, Searched, Subtree
+from ddlopt.frontier.topology.branch_and_bound.nodes import Above, Dived, Node
 from ddlopt.frontier.topology.branch_and_bound.record import Record
 from ddlopt.frontier.topology.branch_and_bound.symmetry import Numbering
 from ddlopt.frontier.topology.branch_and_bound.tree import (
@@ -29,12 +27,9 @@ from ddlopt.frontier.topology.branch_and_bound.tree import (
 )
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 from ddlopt.models.topology.evaluate import evaluate
-from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Job
 
-# A subtree takes about a second; a task of one dive would send more than it searches.
-_DIVES, _BUDGETS = 400, 5
 _SLICE = 2e8
 """Steps of the innermost loops in one dive: a fraction of a second."""
 # Of weights for one design, before it is routed instead.
@@ -128,8 +123,8 @@ class Search:
         """The load in units, rounded up; the unit is a power of two, so that the division is exact."""
         return min(UNITS, max(1, ceil(load_bytes / self.unit)))
 
-    def run(self, executor: Executor | None, threads: int, crew: Crew | None = None) -> None:
-        """Search until everything is refuted or the time is up, with threads of an executor or a crew's workers."""
+    def run(self, executor: Executor | None, threads: int) -> None:
+        """Search until everything is refuted or the time is up, with threads of an executor."""
         start = Above(
             np.ones((self.n, self.sets), dtype=np.bool_),
             self._weights(int(MEAN_LENGTH)),
@@ -138,13 +133,10 @@ class Search:
         self._push(Node(start, -1, -1, 0, 0.0))
         if self.known_bytes >= self.target_bytes and not self.record.wanted:
             return
-        at_once = threads if crew is None else crew.size
         while (self.open or self.under_way) and not (self.clock.expired and not self.under_way):
-            while self.open and len(self.under_way) < at_once and not self.clock.expired:
+            while self.open and len(self.under_way) < threads and not self.clock.expired:
                 _, node = self.open.pop()
-                if crew is not None:
-                    self.under_way[crew.submit(search_below, self._subtree(node))] = node
-                elif executor is not None:
+                if executor is not None:
                     self.under_way[executor.submit(self._dive, node, self.z)] = node
                 else:
                     self._take(self._dive(node, self.z))
@@ -152,40 +144,9 @@ class Search:
             if self.under_way:
                 done, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
                 for future in done:
-                    node = self.under_way.pop(future)
-                    if crew is None:
-                        self._take(future.result())
-                    else:
-                        self._join(node, crew.result(future, node.part))
+                    del self.under_way[future]
+                    self._take(future.result())
             self._tell()
-
-    def _subtree(self, node: Node) -> Subtree:
-        return Subtree(self.instance, node, self.best_bytes, self.clock.gap, self.pace.rounds, self.record.wanted)
-
-    def below(self, node: Node, dives: int, budgets: int) -> list[Node]:
-        """Search below a node, for so many dives or their budget so many times; what is left."""
-        self._push(node)
-        while self.open and dives and self.figures["evaluations"] < budgets * self.budget:
-            _, node = self.open.pop()
-            self._take(self._dive(node, self.z))
-            dives -= 1
-        return list(self.open)
-
-    def _join(self, node: Node, searched: Searched | None) -> None:
-        """Take what a worker found below a node; if the worker was lost, the node is open again."""
-        if searched is None:
-            self._push(node)
-            return
-        for name, count in searched.figures.items():
-            self.figures[name] += count
-        if searched.best is not None:
-            self.offer(searched.best)
-        number = self.record.take(searched.record, node.part)
-        self.stuck += [replace(each, part=number[each.part]) for each in searched.stuck]
-        for each in searched.left:
-            left = replace(each, part=number[each.part])
-            if left.part == node.part or not (self.symmetric and self._image(left)):
-                self._push(left)
 
     def _tell(self) -> None:
         bound = self._bound_s()
@@ -323,12 +284,3 @@ class Search:
         for dived in dives if left else []:
             self.record.add(dived.node.part, dived.log)
         return self.record.certificate(self.instance, self.unit, self._units(claim), self.width)
-
-
-def search_below(subtree: Subtree) -> Searched:
-    """Search below a node for a while; how far depends on counts, not on time."""
-    instance = subtree.instance
-    search = Search(instance, Clock(Limits(gap=subtree.gap), None), subtree.rounds, subtree.recording)
-    search.best_bytes = subtree.best_bytes
-    left = search.below(replace(subtree.node, part=0), _DIVES, _BUDGETS)
-    return Searched(search.best, left, search.stuck, search.record, search.figures)
