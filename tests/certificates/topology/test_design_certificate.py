@@ -222,6 +222,8 @@ def test_prices_that_no_design_pays_are_refused(plain):
     refused(instance, certificate, "columns", prices=np.ascontiguousarray(certificate.prices[:, 1:]))
     strict = TopologyInstance(**{**instance.model_dump(), "parallel_links": False})
     kept = BranchAndBound(opening=0.01).certified(strict, Limits())[1]
+    assert kept.prices[:, :-1].min() == 0
+    assert check_certificate(strict, kept).bound_bytes
     refused(strict, kept, "negative price", prices=changed(kept.prices, (0, 0), -5))
     duplex = load("tiny-n5-d3-duplex")
     kept = BranchAndBound(opening=0.01).certified(duplex, Limits())[1]
