@@ -193,9 +193,8 @@ class Smoothing:
 
     def ask(self, prices: Floats, oracle: Callable[[Floats], Priced]) -> int:
         """Ask an oracle near the program's prices; how many columns it added, 0 only if there are none at these."""
-        best = self.prices
-        smoothed = self.part > 0 and best is not None
-        for asked in ([self.part * best + (1 - self.part) * prices] if smoothed else []) + [prices]:
+        between = [] if self.prices is None or not self.part else [self.part * self.prices + (1 - self.part) * prices]
+        for asked in (*between, prices):
             found = oracle(asked)
             self.note(found.bound, asked)
             if found.new:

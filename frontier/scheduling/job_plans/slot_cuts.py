@@ -3,14 +3,12 @@
 import math
 from typing import NamedTuple
 
-import highspy
 import numpy as np
 
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.frontier.scheduling.prices.row_kernels import choose_options
-from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 _USED = 1e-7
 """Part of the slots from which on an option counts as used; less is no multiplier either, as HiGHS drops it."""
 _PATTERN_TOL, _LEAST_CUT = 1e-7, 1e-5
@@ -97,28 +95,18 @@ class SlotCuts:
         ends = np.flatnonzero(np.diff(self._jobs[here])) + 1
         starts = np.concatenate(([0], ends, [len(here)])).astype(np.int64)
         weights = np.ascontiguousarray(options.weights[here])
-        model = SilentHighs()
-        for name, value in _OPTIONS.items():
-            model.setOptionValue(name, value)
+        master = RestrictedMaster("patterns of a slot")
         for part in used.tolist():
-            model.addRow(part, highspy.kHighsInf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
-
-        def add(places: list[int]) -> None:
-            rows = np.array(places, dtype=np.int32)
-            model.addCol(1.0, 0.0, highspy.kHighsInf, len(rows), rows, np.ones(len(rows)))
-
-        for place in range(len(here)):
-            add([place])
-        for pattern in self._known:
-            places = sorted(place_of[option] for option in pattern if option in place_of)
-            if len(places) > 1:
-                add(places)
+            master.add_row(part, INF)
+        known = [sorted(place_of[option] for option in pattern if option in place_of) for pattern in self._known]
+        for places in [*([place] for place in range(len(here))), *(each for each in known if len(each) > 1)]:
+            master.add(1.0, places, np.ones(len(places)))
         while True:
-            model.run()
-            multipliers = np.maximum(0.0, np.asarray(model.getSolution().row_dual))
+            optimum = master.solve()
+            multipliers = np.maximum(0.0, optimum.duals)
             worth, chosen = choose_options(options.capacity, starts, multipliers, weights)
             if worth <= 1 + _PATTERN_TOL:
-                return multipliers / max(1.0, worth), float(model.getInfo().objective_function_value)
+                return multipliers / max(1.0, worth), optimum.value
             places = sorted(chosen[chosen >= 0].tolist())
             self._known.add(tuple(here[places].tolist()))
-            add(places)
+            master.add(1.0, places, np.ones(len(places)))

@@ -30,7 +30,8 @@ class Prices(NamedTuple):
     @classmethod
     def of(cls, flat: Floats, arcs: int) -> "Prices":
         """Of one array, as :attr:`flat` makes it."""
-        return cls(*np.split(flat[:-1], [arcs, (arcs + len(flat) - 1) // 2]), float(flat[-1]))
+        first, second, third = np.split(flat[:-1], [arcs, (arcs + len(flat) - 1) // 2])
+        return cls(first, second, third, float(flat[-1]))
 
     @property
     def flat(self) -> Floats:
