@@ -13,15 +13,22 @@ from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import Time
 from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.utility import AllOrNothing
-from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-_LEAST_PART = 0.05
-"""Added to parts done before they are inverted, so that those who have done least go first, and nobody infinitely."""
-_LEAST_GAIN = 1e-7
-"""Relative gain of a pass over all windows below which passes end."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What the greedy goes by, and when passes end."""
+
+    least_part: float = 0.05
+    """Added to parts done before they are inverted: those who have done least go first, and nobody infinitely."""
+    least_gain: float = 1e-7
+    """Part of the value by which a pass over all windows must gain for another one, and to which windows are solved:
+    a thousandth of the gap at which solvers stop by default."""
+
+
+EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
                 if other is not None and (found := _worth(instance, other)) > worth:
                     best, worth, gained = other, found, gained + 1
                     clock.report(worth)
-            improving = worth - before > _LEAST_GAIN * max(1.0, abs(before))
+            improving = worth - before > EFFORT.least_gain * max(1.0, abs(before))
         return best, {"windows": tried, "windows_gained": gained}
 
     def _windows(self, instance: SchedulingInstance) -> Iterator[range]:
@@ -113,15 +120,9 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
         part = window(instance, slots, done.tolist())
         if part is None:
             return None
-        model = TimeIndexed(done=part.done)
-        filled = build_model("scheduling", model, part.instance)
-        block = filled.component("scheduling")
-        model.start(block, part.instance, part.of(runs))
-        limits = Limits(time_s=max(1e-3, min(self.window_s, clock.left_s)), gap=_LEAST_GAIN)
-        outcome = Highs().solve(filled, limits, seed, warm=True)
-        if outcome.objective is None:
-            return None
-        return _joined(instance, [*others, *part.back(model.read(block, part.instance))])
+        limits = Limits(time_s=max(1e-3, min(self.window_s, clock.left_s)), gap=EFFORT.least_gain)
+        _, found = part.replanned(runs, limits, seed, clock)
+        return None if found is None else _joined(instance, [*others, *found])
 
 
 class _Greedy:
@@ -210,7 +211,7 @@ def _worth_of(instance: SchedulingInstance, job: int) -> Callable[[float], float
     def worth(done: float) -> float:
         part = min(1.0, done / data.minibatches)
         if instance.objective == "max_min":
-            return -1.0 / (part + _LEAST_PART)
+            return -1.0 / (part + EFFORT.least_part)
         return utility.value * part if isinstance(utility, AllOrNothing) else float(utility.of(part))
 
     return worth

@@ -1,5 +1,7 @@
 """Some jobs of a schedule at a time, given their best plans together, beside what all others hold."""
 
+from dataclasses import dataclass
+
 import highspy
 import numpy as np
 
@@ -12,16 +14,28 @@ from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_JOBS, _FEWEST = 6.0, 3.0
-"""In the first window, and at least; later ones have more where that was easy."""
-# Of a utility: their error is far below the gap of a window.
-_TANGENTS = 60
-# A window that takes longer was too large, one that takes less could have been larger.
-_WINDOW_S, _EASY_S = 4.0, 1.0
-_LEAST_GAIN = 1e-8
-"""Of the utility of a window's jobs, at which its program ends."""
-_BY_CHANCE = 0.1
-"""What counts for a job beside the root of its part of the loss."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How large windows are, and how exactly they are solved."""
+
+    jobs: float = 6.0
+    """In the first window; the next ones are adapted."""
+    fewest: float = 3.0
+    """Jobs of any window: two seldom have anything to exchange."""
+    tangents: int = 60
+    """Of a utility: their error is far below the gap of a window."""
+    window_s: float = 4.0
+    """Seconds after which a window was too large: the next one has a job fewer."""
+    easy_s: float = 1.0
+    """Seconds within which a window could have been larger: the next one has a job more."""
+    least_gain: float = 1e-8
+    """Part of the utility of a window's jobs at which its program ends: they are a small part of all."""
+    by_chance: float = 0.1
+    """What counts for a job beside the root of its part of the loss: one without any loss may hold what others want."""
+
+
+EFFORT = Effort()
 
 
 class JobWindows:
@@ -49,7 +63,7 @@ class JobWindows:
             for first, slots in zip(rounds.firsts.tolist(), rounds.lengths.tolist(), strict=True)
         ]
         self._parts = [_useful(self._instance, job) for job in range(len(self._instance.jobs))]
-        self.size = min(_JOBS, float(len(self._instance.jobs)))
+        self.size = min(EFFORT.jobs, float(len(self._instance.jobs)))
         """Jobs of a window."""
         self.tried = 0
 
@@ -62,10 +76,10 @@ class JobWindows:
             What each plan is worth less than the best one, at the best prices.
         """
         losses = np.maximum(losses, 0.0)
-        weights = _BY_CHANCE + np.sqrt(losses / (losses.sum() or 1.0))
+        weights = EFFORT.by_chance + np.sqrt(losses / (losses.sum() or 1.0))
         free = np.argsort(-self._rng.random(len(losses)) * weights)[: round(self.size)].tolist()
         self.tried += 1
-        program = _Program(min(_WINDOW_S, clock.left_s), self._instance)
+        program = _Program(min(EFFORT.window_s, clock.left_s), self._instance)
         others = widths.copy()
         others[:, free] = 0
         uses = others @ self._pricing.cluster.demand
@@ -75,8 +89,8 @@ class JobWindows:
             self._add(program, rows, job)
         found = program.solved(widths, self._spans)
         if not program.is_optimal:
-            self.size = max(_FEWEST, self.size - 1)
-        elif program.seconds < _EASY_S:
+            self.size = max(EFFORT.fewest, self.size - 1)
+        elif program.seconds < EFFORT.easy_s:
             self.size = min(float(len(losses)), self.size + 1)
         if found is None:
             return widths
@@ -91,7 +105,7 @@ class JobWindows:
         if isinstance(one.utility, AllOrNothing):
             program.column(one.utility.value, 1.0, {parts: float(DONE)}, True)
         else:
-            pieces = outer_pieces(one.utility, 0.0, 1.0, tangents=_TANGENTS)
+            pieces = outer_pieces(one.utility, 0.0, 1.0, tangents=EFFORT.tangents)
             for length, slope in zip(pieces.lengths.tolist(), pieces.slopes.tolist(), strict=True):
                 program.column(slope, length, {parts: 1.0})
         for k, span in enumerate(self._spans):
@@ -110,7 +124,7 @@ class _Program:
 
     def __init__(self, seconds: float, instance: SchedulingInstance) -> None:
         self._highs, self._instance = SilentHighs(), instance
-        options = {"threads": 1, "time_limit": max(1e-3, seconds), "mip_rel_gap": _LEAST_GAIN}
+        options = {"threads": 1, "time_limit": max(1e-3, seconds), "mip_rel_gap": EFFORT.least_gain}
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)

@@ -1,5 +1,6 @@
 """All plans of jobs that are nearly as good as the best ones at charges, and the best schedule of such plans."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,16 +13,31 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_MOST_LISTED, _MOST_BEGINNINGS = 20_000, 300_000
-"""Plans in the program, and beginnings of plans of one job among which they are found."""
-_COEFFICIENTS_A_SECOND = 40_000
-"""Of a program, for each second that it has: HiGHS does not look at its clock while it makes a program smaller."""
-_SHRINKINGS, _SHRINKING = 14, 0.7
-"""Of what plans may take from the bound, until they can be listed and the program is small enough for its time."""
-_STEPS = 2**14
-"""Of progress, in the look ahead."""
-_SLACK, _ROOM = 1e-9, 20_000
-"""What the best plan of each job may be off by, as a part of its worth, and beginnings of plans kept for it."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How many plans are listed, and how large a program of them may be."""
+
+    listed: int = 20_000
+    """Plans in the program, of all jobs."""
+    beginnings: int = 300_000
+    """Beginnings of plans of one job among which they are found: each is a row of choices, tens of megabytes in all."""
+    coefficients_a_second: int = 40_000
+    """Of a program, for each second that it has: HiGHS does not look at its clock while it makes a program smaller."""
+    shrinkings: int = 14
+    """How often what plans may take from the bound shrinks, until they can be listed and the program is small enough:
+    to less than a hundredth of the gap, where what is proven is not worth the time."""
+    shrinking: float = 0.7
+    """To which part it shrinks: the number of plans mostly falls by half or more."""
+    steps: int = 2**14
+    """Of progress, in the look ahead, rounded up: with fewer, more plans look near enough than are."""
+    slack: float = 1e-9
+    """What the best plan of each job may be off by, as a part of its worth: it is taken from what others may take."""
+    room: int = 20_000
+    """Beginnings of a best plan that are kept. The bound allows for those that are dropped."""
+
+
+EFFORT = Effort()
 
 
 class Nearest(NamedTuple):
@@ -56,18 +72,18 @@ class NearPlans:
     """
 
     def __init__(self, jobs: PatternedJobs, patterned: PatternedPlans) -> None:
-        assert not jobs.keeps
+        assert not jobs.pricing.keeps
         self._jobs, self._pricing, self._patterned = jobs, jobs.pricing, patterned
         best = patterned.best
         self._costs = jobs.costs(best.charges)
-        found = jobs.pricing.answer_to_costs(self._costs, best.income, _SLACK, _ROOM)
+        found = jobs.pricing.answer_to_costs(self._costs, best.income, EFFORT.slack, EFFORT.room)
         self.bound, self._values = found.bound, found.values
 
     def nearest(self, value: float, clock: Clock, limits: Limits, seed: int) -> Nearest | None:
         """The best schedule in whole plans, if they can be listed; ``value`` is what one has that is known."""
         taken = self.bound - value
-        most = np.inf if limits.time_s is None else _COEFFICIENTS_A_SECOND * limits.time_s
-        for _ in range(_SHRINKINGS):
+        most = np.inf if limits.time_s is None else EFFORT.coefficients_a_second * limits.time_s
+        for _ in range(EFFORT.shrinkings):
             if clock.expired or taken <= 0:
                 return None
             listed = self._listed(taken)
@@ -76,7 +92,7 @@ class NearPlans:
                 columns = self._columns(listed)
                 if sum(1 + np.count_nonzero(column.uses) for column in columns) <= most:
                     return self._best_of(columns, taken, limits, seed)
-            taken *= _SHRINKING
+            taken *= EFFORT.shrinking
         return None
 
     def _columns(self, listed: list[Ints]) -> list[Plan]:
@@ -105,7 +121,7 @@ class NearPlans:
 
     def _listed(self, taken: float) -> list[Ints] | None:
         """Of every job (m, T) offers of all plans that take ``taken`` at most; None if they are too many."""
-        found, left = [], _MOST_LISTED
+        found, left = [], EFFORT.listed
         for job in range(len(self._values)):
             rows = self._listed_of(job, taken)
             if rows is None or len(rows) > left:
@@ -121,8 +137,10 @@ class NearPlans:
         span_of = self._jobs.span_of[first:last]
         margin = BOUND_MARGIN * (abs(self._values[job]) + float(costs.max(axis=1).sum()))
         bar = self._values[job] - taken - margin
-        ahead = _ahead(np.array([float(wanted.utility.of(s / _STEPS)) for s in range(_STEPS + 1)]), parts, costs)
-        # Labels are part, cost and (n,) choices, those of alike slots in increasing order and idle ones last.
+        ahead = _ahead(
+            np.array([float(wanted.utility.of(s / EFFORT.steps)) for s in range(EFFORT.steps + 1)]), parts, costs
+        )
+        # Labels are part, cost and (n,) choices, those of interchangeable slots in increasing order and idle ones last.
         idle = len(parts)
         done, paid, chosen = np.zeros(1), np.zeros(1), np.zeros((1, 0), dtype=np.int64)
         for t in range(last - first):
@@ -135,7 +153,7 @@ class NearPlans:
             near = ahead[t + 1, _step(done)] - paid >= bar
             done, paid = done[near], paid[near]
             chosen = np.column_stack((chosen[origin[near]], option_of[near]))
-            if len(done) > _MOST_BEGINNINGS:
+            if len(done) > EFFORT.beginnings:
                 return None
         rows = np.full((len(done), instance.slots), -1, dtype=np.int64)
         rows[:, first:last] = np.where(chosen == idle, -1, chosen)
@@ -144,7 +162,7 @@ class NearPlans:
 
 def _step(parts: Floats) -> Ints:
     """Steps of progress, rounded up."""
-    return np.minimum(_STEPS, np.ceil(parts * (_STEPS * (1 + ROUNDING)))).astype(np.int64)
+    return np.minimum(EFFORT.steps, np.ceil(parts * (EFFORT.steps * (1 + ROUNDING)))).astype(np.int64)
 
 
 def _ahead(worth: Floats, parts: Floats, costs: Floats) -> Floats:
@@ -154,5 +172,5 @@ def _ahead(worth: Floats, parts: Floats, costs: Floats) -> Floats:
     for t in range(len(costs) - 1, -1, -1):
         table[t] = table[t + 1]
         for step, cost in zip(steps, costs[t].tolist(), strict=True):
-            np.maximum(table[t], table[t + 1, np.minimum(_STEPS, places + step)] - cost, out=table[t])
+            np.maximum(table[t], table[t + 1, np.minimum(EFFORT.steps, places + step)] - cost, out=table[t])
     return table

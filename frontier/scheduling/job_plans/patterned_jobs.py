@@ -32,8 +32,6 @@ class PatternedJobs:
 
     Attributes
     ----------
-    keeps : bool
-        Whether slots are apart.
     span_of : (T,) array
         Interval of each slot, -1 where no job may run.
     """
@@ -41,15 +39,14 @@ class PatternedJobs:
     @classmethod
     def of(cls, instance: SchedulingInstance, pricing: PlanPricing | None = None) -> "PatternedJobs | None":
         """Those of an instance in which whole numbers of few resources say what fits; None of others."""
-        mine = PlanPricing(instance, keeps=not instance.typed) if pricing is None else pricing
+        mine = PlanPricing(instance) if pricing is None else pricing
         options = _offers_on_types(mine) if instance.typed else _widths_in_pool(mine)
         return None if options is None else cls(mine, options)
 
     def __init__(self, pricing: PlanPricing, options: SlotOptions) -> None:
         self.pricing, self.options, instance = pricing, options, pricing.instance
         self._starts: Ints = np.array(options.starts)
-        self.keeps = not instance.typed and (instance.changes_cost or instance.runs_are_long)
-        self.lengths, self.span_of = each_slot(instance) if self.keeps else interchangeable_slots(instance)
+        self.lengths, self.span_of = each_slot(instance) if pricing.keeps else interchangeable_slots(instance)
         # Where classes have several types, their offers say what fits only if a worker's energy is the same on all.
         each = pricing.cluster.worker_cost[0]
         self._energy: Floats = each * np.concatenate([own.widths for own in pricing.offers]).astype(float)

@@ -1,26 +1,42 @@
 """Plans of jobs and patterns of slots together: the bound of either, and more."""
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ddlopt.frontier.engines.columns import Priced, Smoothing
 from ddlopt.frontier.scheduling.job_plans.master import Optimum, Plan, PlanMaster
 from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotCuts, SlotOptions
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-_COARSE, _FINE = 1e-7, 1e-9
-"""What each plan may be off by in the rounds, and in answers that are to prove something."""
-_ROOM, _FINE_ROOM = 50, 20_000
-"""Beginnings of plans that are kept, likewise."""
-_NEAREST = 2e-6
-"""Part of the bound within which the program over plans is solved: a fiftieth of the gap of exact methods."""
-_SMOOTHING = 0.5
-"""Part of the best prices that those asked for keep."""
-_STALLS, _LEAST_GAIN = 12, 1e-7
-"""Rounds of cuts that lower the optimum by less than this part, after which they end."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How exactly the program over plans is solved, and when cuts end."""
+
+    coarse: float = 1e-7
+    """What each plan may be off by in the rounds, as a part of its job's worth: less than ``nearest``."""
+    fine: float = 1e-9
+    """The same in answers that are to prove something."""
+    room: int = 50
+    """Beginnings of a plan kept in the rounds: more make each round longer, and hardly better plans."""
+    fine_room: int = 20_000
+    """The same in answers that are to prove something: what is dropped weakens the bound."""
+    nearest: float = 2e-6
+    """Part of the bound within which the program over plans is solved before cuts: a fiftieth of the default gap."""
+    smoothing: float = 0.5
+    """Part of the best prices that those asked about keep: halfway, and not tuned."""
+    stalls: int = 12
+    """Rounds of cuts in a row that lower the optimum by less than ``least_gain``, after which they end."""
+    least_gain: float = 1e-7
+    """Part of the optimum: a thousandth of the default gap, since hundreds of rounds may follow."""
+
+
+EFFORT = Effort()
 
 
 class PatternedPlan(NamedTuple):
@@ -98,6 +114,7 @@ class PatternedPlans:
         self._known: set[tuple[int, bytes]] = set()
         self.best = Charges(math.inf, np.zeros((len(jobs.lengths), self._many)), 0.0)
         self.rounds = 0
+        self._smoothing = Smoothing(EFFORT.smoothing)
 
     def add(self, plan: PatternedPlan) -> bool:
         """Take a plan, if it is new."""
@@ -131,32 +148,33 @@ class PatternedPlans:
                 found[k] += price * cut
         return found
 
-    def price(self, prices: Floats, slack: float = _COARSE, room: int = _ROOM) -> int:
-        """Add the best plans at prices of capacities and cuts; how many are new."""
+    def price(self, prices: Floats, slack: float = EFFORT.coarse, room: int = EFFORT.room) -> Priced:
+        """Add the best plans at prices of capacities and cuts; the bound, as one of a minimum, and how many are new."""
         charges = self.charges(prices)
         each = [self._cuts_of.dearest(row) for row in charges]
         income = float(self.jobs.lengths @ each) * (1 + BOUND_MARGIN)
         bound, _, plans = self.jobs.plans_at(charges, income, slack, room)
         if bound < self.best.bound:
-            self.best, self._centre = Charges(bound, charges, income), prices
-        return sum(map(self.add, plans))
+            self.best = Charges(bound, charges, income)
+        self._smoothing.note(-bound, prices)
+        return Priced(-bound, sum(map(self.add, plans)))
 
     def solve(self, reserve_s: float) -> Optimum:
         """The optimum within the cuts so far, unless time runs out."""
-        self._centre = np.zeros(0)
+        optimum = self.master.solve()
+        self._smoothing = Smoothing(EFFORT.smoothing, optimum.prices)
         before, self.best = self.best, self.best._replace(bound=math.inf)
-        while True:
+        while self.best.bound - optimum.value > EFFORT.nearest * abs(optimum.value) and self.clock.left_s > reserve_s:
+            if not self._smoothing.ask(optimum.prices, self.price):
+                break
             optimum = self.master.solve()
-            if not len(self._centre):
-                self._centre = optimum.prices
-            near = self.best.bound - optimum.value <= _NEAREST * abs(optimum.value)
-            if near or self.clock.left_s <= reserve_s:
-                break
-            between = _SMOOTHING * self._centre + (1 - _SMOOTHING) * optimum.prices
-            if not self.price(between) and not self.price(optimum.prices):
-                break
         self.best = min(before, self.best, key=lambda one: one.bound)
         return optimum
+
+    def _price_finely(self) -> None:
+        """Once more at the best prices of the last program, to prove something."""
+        if self._smoothing.prices is not None:
+            self.price(self._smoothing.prices, EFFORT.fine, EFFORT.fine_room)
 
     def cut(self, optimum: Optimum) -> int:
         """Add cuts that the optimum breaks, for each interval one; how many."""
@@ -182,14 +200,14 @@ class PatternedPlans:
     def improve(self, wanted: float, reserve_s: float = 0.0) -> None:
         """Rounds of cuts until the bound is at most ``wanted``, none is broken, or ``reserve_s`` seconds are left."""
         optimum, stalled = self.solve(reserve_s), 0
-        while self.clock.left_s > reserve_s and stalled < _STALLS:
+        while self.clock.left_s > reserve_s and stalled < EFFORT.stalls:
             if optimum.value <= wanted < self.best.bound:
-                self.price(self._centre, _FINE, _FINE_ROOM)
+                self._price_finely()
             if self.best.bound <= wanted or not self.cut(optimum):
                 break
             self.rounds += 1
             before = optimum.value
             optimum = self.solve(reserve_s)
-            stalled = 0 if before - optimum.value > _LEAST_GAIN * abs(before) else stalled + 1
-        if self.best.bound > wanted and len(self._centre) and self.clock.left_s > reserve_s:
-            self.price(self._centre, _FINE, _FINE_ROOM)
+            stalled = 0 if before - optimum.value > EFFORT.least_gain * abs(before) else stalled + 1
+        if self.best.bound > wanted and self.clock.left_s > reserve_s:
+            self._price_finely()

@@ -84,7 +84,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     bound: bool = True
 
     kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.frontier.scheduling.prices.kept_kernels",
+        "ddlopt.frontier.scheduling.prices.plan_kernels",
         "ddlopt.frontier.scheduling.prices.row_kernels",
     )
 
@@ -237,7 +237,7 @@ class _Search:
         finally:
             patterned.master.close()
         self._note(patterned.best.bound)
-        if not jobs.keeps and math.isfinite(patterned.best.bound):
+        if not jobs.pricing.keeps and math.isfinite(patterned.best.bound):
             self._choose_plans(NearPlans(jobs, patterned))
 
     def _choose_plans(self, near: NearPlans) -> None:

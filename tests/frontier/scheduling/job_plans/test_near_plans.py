@@ -59,7 +59,7 @@ def test_no_program_is_asked_that_is_too_large_for_its_time(monkeypatch):
 
     monkeypatch.setattr(PlanMaster, "whole_plans", whole_plans)
     plans = near(random_instance(np.random.default_rng(0), slots=3, **SHAPES[0]))
-    for time_s in (None, 40 / near_plans._COEFFICIENTS_A_SECOND, 0.5 / near_plans._COEFFICIENTS_A_SECOND):
+    for time_s in (None, 40 / near_plans.EFFORT.coefficients_a_second, 0.5 / near_plans.EFFORT.coefficients_a_second):
         plans.nearest(0.0, ALWAYS, Limits(time_s), 0)
     assert len(sizes) == 2
     assert sizes[1] <= 40 < sizes[0]
