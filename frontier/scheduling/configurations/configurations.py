@@ -39,7 +39,7 @@ Counts = Sequence[Mapping[Pattern, int]]
 """For each interval, how many slots look like which pattern."""
 
 _OWN = "ddlopt.frontier.scheduling.prices"
-_OFFERS, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.row_kernels"
+_PLANS, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.row_kernels"
 # Part of the best prices that those asked for keep; not tuned.
 _SMOOTHING = 0.8
 # Sweeps end when they gain nothing, far earlier.
@@ -98,8 +98,9 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     )
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
-        """With types, the knapsack of several capacities."""
-        return (*self.kernels, _OFFERS, _ROWS) if instance.typed else self.kernels
+        """With types, those of plans of jobs."""
+        own = (*self.kernels, _ROWS)
+        return (*own, _PLANS) if instance.typed else own
 
     @property
     def name(self) -> str:

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 import highspy
 import numpy as np
 
+from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.frontier.scheduling.formulations.configurations import Pattern, PatternPlan
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import tangents_at
 from ddlopt.models.tolerances import ZERO_TOL
-from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
-_OPTIONS = {"threads": 1, "presolve": "off", "solver": "simplex"}
 _GRID = np.array([0.3, 0.7, 0.9, 0.97, 0.99, 0.997, 1.0, 1.003, 1.01, 1.03, 1.1, 1.4, 2.0])
 """Where tangents touch a utility, relative to the part that is done in the last optimum."""
 # Part of a progress by which a tangent may be beside it: of a logarithm it is then off by 0.004^2 / 2 = 8e-6.
@@ -60,28 +59,23 @@ class Master:
         self._most: Floats = np.array([min(1.0, c.reach / c.wanted) for c in plan.jobs])
         self._aims: Floats = self._most / 2
         self._slopes: Floats = np.zeros((len(plan.jobs), _PIECES))
-        self._highs = SilentHighs()
-        for name, value in _OPTIONS.items():
-            self._must(self._highs.setOptionValue(name, value), f"set {name}")
+        self._program = RestrictedMaster("patterns")
+        self._highs = self._program.highs
         self._highs.setCallback(lambda kind, message, out, into, data: _answer(into, stop), None)
         self._highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
         for span in plan.spans:
-            self._highs.addRow(-highspy.kHighsInf, float(span.slots), 0, *nothing)
-        for _ in plan.jobs:
-            self._highs.addRow(0.0, highspy.kHighsInf, 0, *nothing)
+            self._program.add_row(-INF, float(span.slots))
+        self._program.add_rows(len(plan.jobs), 0.0, INF)
         self._by_part = instance.objective == "max_min"
         if self._by_part:
-            rows = len(plan.spans) + np.arange(len(plan.jobs), dtype=np.int32)
-            self._highs.addCol(-1.0, 0.0, 1.0, len(rows), rows, -self._wanted)
+            self._program.add(-1.0, len(plan.spans) + np.arange(len(plan.jobs)), -self._wanted, upper=1.0)
         else:
             self._add_pieces()
 
     def _add_pieces(self) -> None:
         for job in range(len(self._plan.jobs)):
-            row = np.array([len(self._plan.spans) + job], dtype=np.int32)
             for _ in range(_PIECES):
-                self._highs.addCol(0.0, 0.0, 0.0, 1, row, np.array([-1.0]))
+                self._program.add(0.0, [len(self._plan.spans) + job], [-1.0], upper=0.0)
             self._put_tangents(job)
 
     def _put_tangents(self, job: int) -> None:
@@ -115,11 +109,9 @@ class Master:
         if not pattern or pattern in self.patterns[interval]:
             return False
         gains = self._plan.gains(pattern)
-        rows = np.array([interval, *(len(self._plan.spans) + job for job, _ in gains)], dtype=np.int32)
-        values = np.array([1.0, *(gain for _, gain in gains)])
-        self.patterns[interval][pattern] = self._highs.getNumCol()
-        price = self._plan.price(pattern)
-        self._must(self._highs.addCol(price, 0.0, highspy.kHighsInf, len(rows), rows, values), "add a pattern")
+        rows = [interval, *(len(self._plan.spans) + job for job, _ in gains)]
+        values = [1.0, *(gain for _, gain in gains)]
+        self.patterns[interval][pattern] = self._program.add(self._plan.price(pattern), rows, values)
         return True
 
     def solve(self) -> Optimum | None:
@@ -130,18 +122,16 @@ class Master:
         SolverError
             If HiGHS finds none.
         """
-        self._highs.run()
-        if self._highs.getModelStatus().name in _GIVEN_UP:
-            return None
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            name = self._highs.modelStatusToString(self._highs.getModelStatus())
-            raise SolverError(f"the linear program over patterns ended with '{name}'")
-        solution = self._highs.getSolution()
-        duals, columns = np.asarray(solution.row_dual), np.asarray(solution.col_value)
-        spans = len(self._plan.spans)
-        value = -self._highs.getInfo().objective_function_value
-        prices = np.maximum(0.0, duals[spans:]) * self._wanted
-        return Optimum(value, value - self._excess(columns), prices, np.maximum(0.0, -duals[:spans]), columns)
+        try:
+            found = self._program.solve()
+        except SolverError:
+            if self._highs.getModelStatus().name in _GIVEN_UP:
+                return None
+            raise
+        spans, columns = len(self._plan.spans), found.values
+        prices = np.maximum(0.0, found.duals[spans:]) * self._wanted
+        attained = -found.value - self._excess(columns)
+        return Optimum(-found.value, attained, prices, np.maximum(0.0, -found.duals[:spans]), columns)
 
     def _excess(self, columns: Floats) -> float:
         """What the pieces add to the utilities."""
@@ -174,12 +164,7 @@ class Master:
     def close(self) -> None:
         """Let go of what HiGHS keeps for this thread, so that others may set its number of threads."""
         self._highs.disableCallbacks()
-        self._highs.clear()
-        highspy.Highs.resetGlobalScheduler(False)
-
-    def _must(self, status: highspy.HighsStatus, what: str) -> None:
-        if status == highspy.HighsStatus.kError:
-            raise SolverError(f"HiGHS did not {what}")
+        self._program.close()
 
 
 def _answer(into: Any, stop: Callable[[], bool]) -> None:

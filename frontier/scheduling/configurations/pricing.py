@@ -1,7 +1,7 @@
 """The best pattern of every interval at given prices of progress, and the bound that these certify."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,6 @@ from ddlopt.frontier.scheduling.prices.priced_jobs import kernel_utility
 from ddlopt.frontier.scheduling.prices.row_kernels import choose_options
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.tolerances import BOUND_MARGIN
-from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 
@@ -33,10 +32,9 @@ class Pricing:
         \sum_i \max_{0 \le q \le 1} [u_i(q) - \mu_i q]
         + \sum_k n_k \max_p \Bigl[\sum_i \mu_i \min(\varphi_i(w_{ip}) / F_i, 1) - e_p\Bigr] ,
 
-    where the patterns p of interval k are found by the multiple-choice knapsack, with types of accelerators by one with
-    capacities of sets of types (:class:`~ddlopt.frontier.scheduling.type_rows.TypeRows`). For ``max_min``
-    the first sum is
-    :math:`\max(0, 1 - \sum_i \mu_i)`.
+    where the patterns p of interval k are found by the multiple-choice knapsack, with types of accelerators one with
+    capacities of sets of types (:class:`~ddlopt.frontier.scheduling.type_rows.TypeRows`). For ``max_min`` the first sum
+    is :math:`\max(0, 1 - \sum_i \mu_i)`.
 
     Parameters
     ----------
@@ -50,14 +48,25 @@ class Pricing:
         self._by_part = instance.objective == "max_min"
         self._utilities = [kernel_utility(job.utility) for job in instance.jobs]
         self._most: list[float] = [min(1.0, c.reach / c.wanted) for c in plan.jobs]
-        self._in_span = _by_rows(plan) if plan.rows is not None else _by_width(plan)
+        self._spans = [Options.of(plan, span.jobs) for span in plan.spans]
+        self._capacity = np.array(plan.room, dtype=np.int64)
 
     def at(self, prices: Floats) -> Priced:
         """The answer to ``prices`` (I,) of the progress of each job, at least 0."""
-        worths, patterns = self._in_span(prices)
+        worths, patterns = self._best(prices)
         rest = self._rest(prices.tolist())
         total = rest + math.fsum(span.slots * worth for span, worth in zip(self._plan.spans, worths, strict=True))
         return Priced(total * (1 + BOUND_MARGIN), worths, patterns)
+
+    def _best(self, prices: Floats) -> tuple[Floats, list[Pattern]]:
+        """Of each interval the worth of its best pattern and that pattern, by a table over what may be left of rows."""
+        worths, patterns = np.zeros(len(self._spans)), []
+        for k, (span, options) in enumerate(zip(self._plan.spans, self._spans, strict=True)):
+            values = options.values(self._plan, prices)
+            worths[k], chosen = choose_options(self._capacity, options.starts, values, options.weights)
+            pairs = zip(span.jobs, chosen.tolist(), strict=True)
+            patterns.append(tuple((job, int(options.widths[o])) for job, o in pairs if o >= 0))
+        return worths, patterns
 
     def _rest(self, prices: list[float]) -> float:
         """What utilities are worth at most beyond the prices of the progress that they take."""
@@ -68,60 +77,6 @@ class Pricing:
             part = min(most, max(0.0, kernels.part_worth(*utility, price)))
             rest += max(0.0, kernels.utility(*utility, part) - price * part)
         return rest
-
-
-_InSpans = Callable[[Floats], tuple[Floats, list[Pattern]]]
-"""For prices of progress, of each interval the worth of its best pattern and that pattern."""
-
-
-def _by_width(plan: PatternPlan) -> _InSpans:
-    """One capacity: widths in a table over it."""
-    rows = []
-    for c in plan.jobs:
-        row = np.full(c.widths[-1] + 1, -np.inf)
-        row[0] = 0.0
-        row[list(c.widths)] = np.array(c.gains) / c.wanted
-        rows.append(row)
-    parts = np.concatenate(rows)
-    lengths = np.array([len(row) for row in rows])
-    first = np.concatenate(([0], np.cumsum(lengths)))
-    job_of: Ints = np.repeat(np.arange(len(rows)), lengths)
-    energy = plan.worker_price * (np.arange(first[-1]) - np.repeat(first[:-1], lengths))
-    spans: list[tuple[Ints, Ints, Ints, Ints]] = []
-    for span in plan.spans:
-        jobs = np.array(span.jobs)
-        places = np.concatenate([np.arange(first[i], first[i + 1]) for i in span.jobs])
-        starts = np.concatenate(([0], np.cumsum(lengths[jobs])))
-        spans.append((jobs, places, starts, plan.costs[jobs]))
-
-    def best(prices: Floats) -> tuple[Floats, list[Pattern]]:
-        # Where nothing is paid, nothing is done; 0 times the -inf of a width that there is not would be no number.
-        values = np.where(np.isfinite(parts), prices[job_of] * np.maximum(parts, 0.0), -np.inf) - energy
-        worths, patterns = np.zeros(len(spans)), []
-        for k, (jobs, places, starts, costs) in enumerate(spans):
-            worths[k], widths = choose_widths(starts, values[places], costs, plan.capacity)
-            running = np.flatnonzero(widths)
-            patterns.append(tuple(zip(jobs[running].tolist(), widths[running].tolist(), strict=True)))
-        return worths, patterns
-
-    return best
-
-
-def _by_rows(plan: PatternPlan) -> _InSpans:
-    """Several capacities: options in a table over what may be left of all of them."""
-    spans = [Options.of(plan, span.jobs) for span in plan.spans]
-    capacity = np.array(plan.room, dtype=np.int64)
-
-    def best(prices: Floats) -> tuple[Floats, list[Pattern]]:
-        worths, patterns = np.zeros(len(spans)), []
-        for k, (span, options) in enumerate(zip(plan.spans, spans, strict=True)):
-            values = options.values(plan, prices)
-            worths[k], chosen = choose_options(capacity, options.starts, values, options.weights)
-            pairs = zip(span.jobs, chosen.tolist(), strict=True)
-            patterns.append(tuple((job, int(options.widths[o])) for job, o in pairs if o >= 0))
-        return worths, patterns
-
-    return best
 
 
 class Options(NamedTuple):
