@@ -10,6 +10,7 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology.instance import TopologyInstance
 
 Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Pair = tuple[int, int]
 
 
@@ -62,7 +63,7 @@ def metric_bound(instance: TopologyInstance, links: Mapping[Pair, int], lengths:
     return used / float(counts @ length)
 
 
-def _distances(instance: TopologyInstance, tails: Array, heads: Array, length: Array) -> Array:
+def _distances(instance: TopologyInstance, tails: Ints, heads: Ints, length: Array) -> Array:
     """(n, n) shortest distances; without forwarding only those of links."""
     n = instance.servers
     if not instance.host_forwarding:
