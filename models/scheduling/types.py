@@ -4,10 +4,8 @@ import math
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
-UNKNOWN = "the speed of jobs depends on the type of accelerators, which it does not know; use exact or type-windows"
-
-
-HASTY = "a job may not change in every slot, which it does not know; use time-indexed or kept-runs"
+UNKNOWN = "the speed of jobs depends on the type of accelerators, which it does not know; use exact"
+HASTY = "a job may not change in every slot, which it does not know; use exact or time-indexed"
 
 
 def refusal(instance: SchedulingInstance) -> str | None:

@@ -20,10 +20,19 @@ from ddlopt.solvers.scheduling.slot.worth import SlotGains
 OracleName = Literal["auto", "knapsack", "embedding", "packing"]
 STEPS = "scheduling/gadget"
 """What packages announce for slots: ``model``, a formulation to take, and ``slots``, oracles to ask besides."""
-_AFFORDABLE = 10_000
-"""Jobs times slots times servers up to which every slot gets a model."""
-_SOON_S = 5.0
-"""Most seconds for it."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """When the oracle ``auto`` takes a model for every slot."""
+
+    most_places: int = 10_000
+    """Jobs times slots times servers: then a slot takes a fraction of a second, and all slots less than a minute."""
+    slot_s: float = 5.0
+    """Seconds for a slot; models that are not solved by then are seldom solved within a minute."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ class Gadget(Heuristic, uses=("seed",)):
             return Knapsack(instance)
         if name == "packing":
             return Packing(instance)
-        limit_s = self.slot_limit_s if self.oracle == name else min(_SOON_S, self.slot_limit_s)
+        limit_s = self.slot_limit_s if self.oracle == name else min(_EFFORT.slot_s, self.slot_limit_s)
         stronger = [EmbeddingOracle(step.make) for step in chain.steps(STEPS, "model")]
         model, *_ = (*stronger, EmbeddingOracle())
         otherwise = tuple(step.make() for step in chain.steps(STEPS, "slots"))
@@ -115,7 +124,7 @@ class Gadget(Heuristic, uses=("seed",)):
         if knapsack_is_exact(instance) is None:
             return "knapsack"
         work = instance.server_count * len(instance.jobs) * instance.slots
-        return "embedding" if work <= _AFFORDABLE and unsupported(instance) is None else "packing"
+        return "embedding" if work <= _EFFORT.most_places and unsupported(instance) is None else "packing"
 
 
 def _is_one_slot(instance: SchedulingInstance) -> bool:

@@ -17,8 +17,6 @@ _MODELLED_GANGS = 100
 """With 80 gangs the model still proves what the search leaves open; with 160 the search needs the time."""
 _LARGEST = 150_000
 """Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
-_LARGEST_AFTER_PLANS = 50_000
-"""The same where ``job-plans`` is good: in a minute the model adds nothing to it, and takes two thirds of the time."""
 
 
 _time_indexed = formulation(ROOM, "time-indexed", "formulations.time_indexed.time_indexed:TimeIndexed")
@@ -70,7 +68,7 @@ def _own(instance: SchedulingInstance, solver: str) -> Method:
 
 
 def share(instance: SchedulingInstance) -> float:
-    """Part of the time for the heuristic: most where a model of so many gangs hardly gets below its root."""
+    """Part of the time for the heuristic: most where the model has many gangs and hardly gets below its root."""
     return 0.9 if len(instance.jobs) > _MODELLED_GANGS and are_gangs(instance) else OPENING_SHARE
 
 
@@ -111,13 +109,12 @@ ENTRIES = (
 
 def default_method(instance: SchedulingInstance) -> str:
     """``exact`` up to some size where a model covers the instance, else the best heuristic."""
+    method = best(instance, "highs")
     choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
     places = 1 if pool(instance).exact else instance.server_count
-    method = best(instance, "highs")
-    first, model = (
-        (method.opening.name, method.model(instance)) if isinstance(method, WarmStarted) else ("exact", method)
-    )
-    largest = min(_LARGEST, _LARGEST_AFTER_PLANS) if first == "job-plans" else _LARGEST
-    if choices * places <= largest and model.refuses(instance) is None:
+    if not isinstance(method, WarmStarted):
         return "exact"
-    return first
+    # A heuristic may know that after it no model adds anything, from a size of its own on.
+    largest = min(_LARGEST, getattr(method.opening, "most_modelled", _LARGEST))
+    small = choices * places <= largest and method.model(instance).refuses(instance) is None
+    return "exact" if small else method.opening.name

@@ -117,6 +117,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     stalls: int = 100
     wanted: float | None = None
 
+    most_modelled: ClassVar[int] = 50_000
+    """Choices of a width in a slot up to which a model is asked after it: in a minute a larger one adds nothing to its
+    schedule, and takes two thirds of the time."""
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.scheduling.slot.knapsack_kernels",)
 
     @property

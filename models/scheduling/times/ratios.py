@@ -56,13 +56,13 @@ class Ratios:
 
 
 def least_ratio(
-    ratios: Ratios, refuted: Callable[[list[int]], bool], lowest: Number, tests: int, highest: Number | None = None
+    ratios: Ratios, excluded: Callable[[list[int]], bool], lowest: Number, tests: int, highest: Number | None = None
 ) -> Number:
     """The largest ratio found, by halving, that no schedule stays below.
 
     Parameters
     ----------
-    refuted : callable
+    excluded : callable
         Whether deadlines (I,) are proven not to be met, all of them.
     lowest : float or Fraction
         A ratio that no schedule stays below.
@@ -75,7 +75,7 @@ def least_ratio(
         if low >= high:
             break
         middle = (low + high) / 2
-        if refuted(ratios.due(middle)):
+        if excluded(ratios.due(middle)):
             low = ratios.next(middle)
         else:
             high = middle
@@ -89,7 +89,7 @@ def ratio_bound(works: Works, number: type[float] | type[Fraction] = float) -> N
 
     In a schedule of ratio :math:`\rho` job i ends :math:`\rho` times its time with a fair share after its arrival.
     Between the least ratio that every job by itself allows and the largest one, bisection finds deadlines that
-    :meth:`~ddlopt.models.scheduling.times.works.Works.refute` proves not to be met.
+    :meth:`~ddlopt.models.scheduling.times.works.Works.excludes` proves not to be met.
 
     Parameters
     ----------
@@ -99,4 +99,4 @@ def ratio_bound(works: Works, number: type[float] | type[Fraction] = float) -> N
     ratios = Ratios(works.instance, number)
     ends = [job.arrival + count for job, count in zip(works.instance.jobs, works.slots, strict=True)]
     lowest = max(ratios.of(job, end) for job, end in enumerate(ends))
-    return least_ratio(ratios, works.refute, lowest, TESTS)
+    return least_ratio(ratios, works.excludes, lowest, TESTS)

@@ -105,7 +105,7 @@ class Works:
                 bound = max(bound, jobs[job].arrival + math.ceil(since / resource.capacity))
         return bound
 
-    def refute(self, due: list[int]) -> bool:
+    def excludes(self, due: list[int]) -> bool:
         """Whether not every job can end before its slot of ``due`` (I,), by its length or by what jobs take together.
 
         Jobs that arrive in or after a slot a and are due before a slot b take no more than all servers have between.

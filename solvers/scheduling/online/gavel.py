@@ -62,7 +62,7 @@ class Gavel(Online, uses=()):
                 return "reset_s is for several types of accelerators, but types make no difference here"
             return refusal(instance)
         if len(instance.resources) > 1:
-            return "Gavel's shares of types are of accelerators, but workers take several resources; use type-windows"
+            return "Gavel's shares of types are of accelerators, but workers take several resources; use exact"
         if self.goal == "cost" and not (instance.energy_price_per_j and instance.worker_w.all()):
             return "goal=cost takes the price of energy for the cost of a type, but workers use none that has a price"
         return type_refusal(instance)

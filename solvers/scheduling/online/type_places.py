@@ -20,15 +20,13 @@ def refusal(instance: SchedulingInstance) -> str | None:
     if instance.runs_are_long:
         return HASTY
     if instance.needs_rings:
-        return (
-            "there are types of accelerators and a network, and it routes no rings; use type-windows without a network"
-        )
+        return "there are types of accelerators and a network, and it routes no rings; remove the network, or use exact"
     rooms = TypePlaces(instance).rooms
     for job, data in enumerate(instance.jobs):
         if not rooms[job].any():
             return (
                 f"job '{data.name}' at its full width of {data.max_workers} is wider than any type of accelerators on "
-                "which it can run; use type-windows"
+                "which it can run; use exact"
             )
     return None
 

@@ -20,7 +20,7 @@ from ddlopt.solvers.scheduling.slot.rates import Ints
 from ddlopt.solvers.scheduling.slot.worth import Gains
 
 _PARTS = 4096
-"""Into so many parts a capacity is cut where amounts have no common part."""
+"""Parts into which a capacity is cut where amounts have no common part: few enough for a table in each slot."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def _alone(instance: SchedulingInstance, job: int, width: int) -> float:
 def in_company(
     instance: SchedulingInstance, rules: Contention, job: int, width: int, servers: int, competitors: int
 ) -> float:
-    """Mini-batches per slot of a job on so many servers that shares cards with ``competitors``, itself included.
+    """Mini-batches per slot of a job on ``servers`` servers that shares cards with ``competitors``, itself included.
 
     0 competitors: it is on one server.
     """

@@ -107,11 +107,11 @@ def test_in_order_of_weight_a_machine_follows_every_schedule():
 def test_deadlines_are_excluded_by_what_jobs_take_together():
     works = Works(gang_instance([(2, 3), (2, 2), (1, 1, 4)], 2), Fraction)
     assert works.slots == [3, 2, 1]
-    assert not works.refute([3, 5, 6])
-    assert works.refute([3, 4, 9])
-    assert works.refute([9, 9, 4])
-    assert Works(gang_instance([(2, 3), (2, 2)], 2)).refute([3, 4])
-    assert not Works(gang_instance([(2, 3), (2, 2)], 2)).refute([3, 5])
+    assert not works.excludes([3, 5, 6])
+    assert works.excludes([3, 4, 9])
+    assert works.excludes([9, 9, 4])
+    assert Works(gang_instance([(2, 3), (2, 2)], 2)).excludes([3, 4])
+    assert not Works(gang_instance([(2, 3), (2, 2)], 2)).excludes([3, 5])
 
 
 def test_where_jobs_count_whole_a_bound_is_a_sum_of_their_values():

@@ -184,7 +184,7 @@ class TimeIndexed:
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Speeds that depend on other jobs, networks that are no trees, and a pool that is not exact."""
         if instance.contention is not None:
-            return "with contention the speed of a job depends on the others; use rigid-gangs"
+            return "with contention the speed of a job depends on the others; use exact"
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
         if self.places == "pool" and not _pool_suits(instance):
