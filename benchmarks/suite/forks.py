@@ -94,6 +94,7 @@ class Collected:
         """Functions of the files, and what remembers answers: once, as a fork that looks at all objects copies them."""
         self.functions: dict[Path, list[FunctionType]] = {file: [] for file in self.changes}
         self.caches: list[Any] = []
+        gc.unfreeze()  # what compiles kernels freezes what is there before
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
                 for file in self.changes:

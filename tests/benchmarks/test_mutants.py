@@ -1,8 +1,11 @@
 """Changes of a file: which are made, and which functions have them."""
 
 import ast
+import gc
+from pathlib import Path
 
 from benchmarks.suite import forks, mutants
+from ddlopt.models.gossip.circulant import bounds
 
 TEXT = '''\
 LIMIT = 3
@@ -45,3 +48,15 @@ def test_lines_of_a_statement_are_those_without_the_statements_in_it():
     tree = ast.parse(TEXT)
     assert forks._same_statement(tree, 8) == {7, 8, 9, 10, 11}
     assert forks._same_statement(tree, 5) == {5}
+
+
+def test_functions_are_found_that_are_frozen():
+    """What compiles kernels freezes all objects, and a change that is put into no function is seen by no test."""
+    file = Path(bounds.__file__).resolve()
+    found = forks.Collected({file: []}, 1.0)
+    gc.freeze()
+    try:
+        found._find()
+    finally:
+        gc.unfreeze()
+    assert bounds.circulant_bound in found.functions[file]
