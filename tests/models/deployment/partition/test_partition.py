@@ -217,6 +217,14 @@ def test_bounds_of_packing() -> None:
     assert partition_bound(diamond(nodes=nodes, edges=[])) == pytest.approx(10)
 
 
+def test_bounds_of_short_times() -> None:
+    # All on one processor, or one node of which only that can run: nothing else is added.
+    alone = [node(accelerator_s=None, processor_s=0.01)] * 3
+    assert partition_bound(diamond(nodes=alone, edges=[], accelerators=0)) == pytest.approx(0.03)
+    some = [node(accelerator_s=None, processor_s=0.01), *[node(accelerator_s=0.02, processor_s=None)] * 3]
+    assert partition_bound(diamond(nodes=some, edges=[])) == pytest.approx(0.04)
+
+
 def test_what_no_accelerator_can_take_is_infeasible() -> None:
     nodes = [node(processor_s=None, memory_bytes=20, colour=1)] * 2
     with pytest.raises(InfeasibleError, match=r"node 'n' and 1 more, .* 40 bytes of an accelerator, which has 30"):
