@@ -62,7 +62,8 @@ def utility_bound(instance: SchedulingInstance) -> float:
     unless it finishes, and cannot. The pieces that are worth most for what they take come first.
     """
     work = _Work(instance)
-    energy = work.least(lambda _: instance.energy_price_per_j * least_energy_j(instance))
+    price = instance.energy_price_per_j * least_energy_j(instance)
+    energy = work.least(lambda _: price)
     pieces = [_pieces(instance, place, part) for place, part in enumerate(work.reach.tolist())]
     owner = np.repeat(np.arange(len(pieces)), [len(lengths) for lengths, _ in pieces])
     lengths, slopes = (np.concatenate([each[k] for each in pieces]) for k in (0, 1))
