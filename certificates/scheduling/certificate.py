@@ -179,7 +179,7 @@ class PriceCertificate(OwnCertificate):
     @staticmethod
     def _checked(choice: AnyOffers, place: int, most: int) -> int:
         try:
-            better, cases = (kept_beaten if isinstance(choice, KeptOffers) else beaten)(choice, most)
+            better, cases = kept_beaten(choice, most) if isinstance(choice, KeptOffers) else beaten(choice, most)
         except TooManyError:
             raise RefutedError(f"too many plans of job {place} are worth nearly as much as the proof says") from None
         if better:
