@@ -109,6 +109,24 @@ def test_too_many_labels_cost_only_sharpness():
     assert crowded[0] <= sharp[0] <= crowded[1]
 
 
+@for_each("seed", seeds(6, 40))
+def test_where_nothing_is_lost_plans_that_are_kept_are_worth_the_same(seed):
+    """Both searches, and both with types of which every job has the same speed, find plans of the same worth."""
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, jobs=3, slots=5, places=(4,), utilities=tuple(UTILITIES), deadlines=seed % 2 == 0)
+    prices = rng.uniform(0, rng.choice([0.03, 0.1, 0.3]), (5, 1)) * (rng.random((5, 1)) < 0.8)
+    free, kept = (PlanPricing(instance, keeps=keeps).answer(prices) for keeps in (False, True))
+    assert kept.values == pytest.approx(free.values, abs=1e-7)
+    fast = instance.changed(
+        servers=tuple(group.model_copy(update={"type": "fast"}) for group in instance.servers),
+        jobs=tuple(job.model_copy(update={"speeds": {"fast": 1.0}}) for job in instance.jobs),
+    )
+    assert fast.typed
+    # A server of a type has places for workers, and prices are of these.
+    typed = PlanPricing(fast).answer(prices * float(instance.demand[0, 0]))
+    assert typed.values == pytest.approx(free.values, abs=1e-7)
+
+
 def test_other_objectives_have_no_plans():
     with pytest.raises(ValueError, match="'makespan', not 'utility'"):
         PlanPricing(random_instance(np.random.default_rng(0), objective="makespan"))
