@@ -61,8 +61,9 @@ def best_weights(
     gap: float,
     mixing: Floats | None = None,
     expired: Callable[[], bool] = lambda: False,
+    most: float = np.inf,
 ) -> Mixed:
-    """The weights with the least factor.
+    """The weights with the least factor, unless that is proven to be too large.
 
     Parameters
     ----------
@@ -73,6 +74,8 @@ def best_weights(
         E: which edges share a weight; each has its own where none is given.
     expired : callable
         Whether it has to stop.
+    most : float
+        A factor; it ends when all weights have larger ones.
     """
     path = _Path(moment, mixing)
     y, s = np.zeros(path.mixing.shape[1]), 2.0
@@ -92,7 +95,7 @@ def best_weights(
                 best = best._replace(weights=weights, factor=factor)
         if bound >= best.bound:
             best = best._replace(bound=bound, multiplier=inverse)
-        if best.factor - best.bound <= max(gap * best.factor, _EFFORT.nothing) or expired():
+        if best.factor - best.bound <= max(gap * best.factor, _EFFORT.nothing) or best.bound > most or expired():
             break
         price *= _EFFORT.faster
     return best

@@ -105,9 +105,9 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
             if clock.expired or reached(best.mixed.factor):
                 return best, move
             there = kempe.moved(at, rng, most)
-            found = _valued(instance, grouped(there.tolist()), clock)
-            allowed = _WORSE * (1.0 - move / self.moves) ** 2 * rng.random()
-            if found.mixed.factor <= current.mixed.factor * (1.0 + allowed):
+            allowed = current.mixed.factor * (1.0 + _WORSE * (1.0 - move / self.moves) ** 2 * rng.random())
+            found = _valued(instance, grouped(there.tolist()), clock, allowed)
+            if found.mixed.factor <= allowed:
                 at, current = there, found
             if found.mixed.factor < best.mixed.factor * (1.0 - IMPROVEMENT_TOL):
                 best = found
@@ -162,9 +162,10 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
             used = np.unique(there)
             plan = Plan(instance, [np.flatnonzero(there == colour).tolist() for colour in used])
             kept = plan.kept(chances[used])
-            found = Candidate(plan, kept, best_weights(plan.moment(kept), _ROUGH, None, lambda: clock.expired))
-            allowed = _WORSE * (1.0 - move / self.moves) ** 2 * rng.random()
-            if found.mixed.factor <= current.mixed.factor * (1.0 + allowed):
+            allowed = current.mixed.factor * (1.0 + _WORSE * (1.0 - move / self.moves) ** 2 * rng.random())
+            mixed = best_weights(plan.moment(kept), _ROUGH, None, lambda: clock.expired, allowed)
+            found = Candidate(plan, kept, mixed)
+            if found.mixed.factor <= allowed:
                 at, current = there, found
             if found.mixed.factor < best.mixed.factor * (1.0 - 10.0 * _ROUGH):
                 best = found
@@ -183,8 +184,8 @@ def _reached(bound: float, gap: float) -> Callable[[float], bool]:
     return reached
 
 
-def _valued(instance: MatchingsInstance, matchings: Matchings, clock: Clock) -> Candidate:
-    """The most connected probabilities and their best weights, roughly."""
+def _valued(instance: MatchingsInstance, matchings: Matchings, clock: Clock, most: float = np.inf) -> Candidate:
+    """The most connected probabilities and their best weights, roughly, and more roughly above a factor."""
     plan = Plan(instance, matchings)
     # The first plan is finished in any case.
     active = most_connected(plan, _ROUGH, lambda: clock.expired and bool(clock.trace))
@@ -192,9 +193,8 @@ def _valued(instance: MatchingsInstance, matchings: Matchings, clock: Clock) -> 
         half = np.full(len(instance.network.edges), 0.5)
         value = 1.0 - active.connectivity / 2.0
         return Candidate(plan, active.probabilities, Mixed(half, value, 0.0, np.eye(instance.size)))
-    return Candidate(
-        plan, active.probabilities, best_weights(plan.moment(active.probabilities), _ROUGH, None, lambda: clock.expired)
-    )
+    moment = plan.moment(active.probabilities)
+    return Candidate(plan, active.probabilities, best_weights(moment, _ROUGH, None, lambda: clock.expired, most))
 
 
 def _refined(candidate: Candidate, clock: Clock) -> Candidate:
