@@ -28,6 +28,8 @@ _LEAST = 1e-5
 _DROPPED = 1e-3
 _WORSE = 0.02
 """Of a factor, how much worse a step of a walk may be at first."""
+_FIRST = 0.4
+"""Part of the time for matchings at their most connected probabilities: exchanging them at the best ones gains more."""
 _SMALL = 150
 """Edges up to which other matchings are tried."""
 
@@ -101,8 +103,9 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
         at = colours_of(best.plan.matchings, len(instance.network.edges))
         if most < 2:
             return best, 0
+        later_s = 0.0 if np.isinf(clock.left_s) else (1.0 - _FIRST) * clock.left_s
         for move in range(self.moves):
-            if clock.expired or reached(best.mixed.factor):
+            if clock.expired or clock.left_s < later_s or reached(best.mixed.factor):
                 return best, move
             there = kempe.moved(at, rng, most)
             allowed = current.mixed.factor * (1.0 + _WORSE * (1.0 - move / self.moves) ** 2 * rng.random())

@@ -173,6 +173,17 @@ def test_best_weights_against_a_derivative_free_search(independent):
     assert found.factor - found.bound <= 1e-9
 
 
+def test_weights_end_where_all_are_worse_than_what_is_wanted():
+    rng = np.random.default_rng(5)
+    own = network(nx.random_regular_graph(3, 8, seed=2))
+    moment = SecondMoment(8, own.ends, rng.uniform(0.2, 0.8, len(own.edges)))
+    best = best_weights(moment, 1e-9)
+    kept = best_weights(moment, 1e-9, most=1.01 * best.factor)
+    assert (kept.factor, kept.bound) == (best.factor, best.bound)
+    dropped = best_weights(moment, 1e-9, most=0.5 * best.factor)
+    assert 0.5 * best.factor < dropped.bound <= best.factor < dropped.factor
+
+
 def test_with_one_matching_at_a_time_half_is_best():
     asked = matcha_8("graph", 0.2, "single")
     found = solved("single-matching", asked)
