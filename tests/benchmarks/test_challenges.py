@@ -60,7 +60,9 @@ def test_the_best_heuristic_is_the_one_that_loses_least(name, heuristic):
     assert records.best_heuristic(instances.load(name)) == heuristic
 
 
+@pytest.mark.slow
 def test_every_problem_has_a_heuristic_to_try():
+    """All bundled instances are read for it."""
     from ddlopt.models.catalogue import problem_of
 
     by_problem = {}
