@@ -104,6 +104,39 @@ def test_in_order_of_weight_a_machine_follows_every_schedule():
     assert bound(asked) == (2 * 1 + 3 * 4 + 1 * 9) * asked.slot_s
 
 
+def test_a_machine_of_several_workers_is_as_fast_as_they_are():
+    asked = gang_instance([(2, 3), (2, 1)], 2, objective="completion")
+    assert bound(asked) == (1 + 4) * asked.slot_s
+
+
+LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+
+
+def test_an_elastic_job_is_done_no_sooner_than_at_its_largest_width():
+    job = Job(name="a", max_workers=2, timing=LINEAR, minibatches=8)
+    servers = (ServerGroup(capacity={"gpu": 4}),)
+    asked = SchedulingInstance(name="x", slots=9, slot_s=1, servers=servers, jobs=(job,), objective="completion")
+    assert bound(asked) == 4
+
+
+def test_what_is_left_of_a_server_holds_no_part_of_a_worker():
+    """Three jobs of two GPUs, two servers of three: two at once, though there are six GPUs."""
+    jobs = tuple(
+        Job(name=name, max_workers=1, timing=LINEAR, minibatches=2, demand={"gpu": 2.0}) for name in ("a", "b", "c")
+    )
+    servers = (ServerGroup(count=2, capacity={"gpu": 3}),)
+    asked = SchedulingInstance(name="x", slots=9, slot_s=1, servers=servers, jobs=jobs, objective="makespan")
+    assert bound(asked) == 3
+
+
+def test_a_job_may_need_all_of_its_window_and_no_more():
+    assert bound(gang_instance([(1, 4, 0, 4)])) == 4 * gang_instance([(1, 4, 0, 4)]).slot_s
+    with pytest.raises(InfeasibleError, match=r"jobs\[1\] 'gang-1' takes 5 slots at least, but there are 4"):
+        bound(gang_instance([(1, 1), (1, 5, 2, 6)]))
+    with pytest.raises(InfeasibleError, match="takes 6 slots at least, but there are 5"):
+        bound(gang_instance([(1, 3)] * 4, 2, slots=5))
+
+
 def test_deadlines_are_excluded_by_what_jobs_take_together():
     works = Works(gang_instance([(2, 3), (2, 2), (1, 1, 4)], 2), Fraction)
     assert works.slots == [3, 2, 1]
