@@ -57,6 +57,6 @@ _LINKS = (
     Link(path, later(f"ddlopt.frontier.{home}.methods:link"), kernels=_KERNELS.get(path, ()))
     for path, home in _HOMES.items()
 )
-_VOLUME = Link("topology", later("ddlopt.frontier.topology.methods:bound_first"), priority=1, share=0.2)
-"""Of the time: its bound is there after the first seconds, or hardly moves any more."""
+_VOLUME = Link("topology", later("ddlopt.frontier.topology.methods:bound_first"), priority=1, share=0.5)
+"""Of the time at most: it ends with the root of its tree, after a second or a few, and what follows has the rest."""
 LINKS = (_VOLUME, *_LINKS, *_STEPS)
