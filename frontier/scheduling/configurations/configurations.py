@@ -40,14 +40,24 @@ Counts = Sequence[Mapping[Pattern, int]]
 
 _OWN = "ddlopt.frontier.scheduling.prices"
 _PLANS, _ROWS = f"{_OWN}.plan_kernels", f"{_OWN}.row_kernels"
-# Part of the best prices that those asked for keep; not tuned.
-_SMOOTHING = 0.8
-# Sweeps end when they gain nothing, far earlier.
-_SWEEPS = 100
-_TO_LIST = 0.2
-"""Part of the time left that plans within patterns leave for patterns that are listed."""
-# Of what patterns may take from the bound, until they can be listed.
-_HALVINGS = 8
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What the search does beside its options."""
+
+    smoothing: float = 0.8
+    """Part of the best prices that those asked about keep; not tuned."""
+    sweeps: int = 100
+    """Most in a row. They end when they gain nothing, far earlier."""
+    to_list: float = 0.2
+    """Part of the time left that plans within patterns leave for patterns that are listed."""
+    halvings: int = 8
+    """How often what patterns may take from the bound is halved, until they can be listed: to less than a hundredth of
+    the gap, where what is proven is not worth the time."""
+
+
+EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -177,7 +187,7 @@ class _Search:
             found, _ = method.answer(self.instance, self.seed, self.clock, schedule)
             self._offer(patterns_of(self.plan, widths_of(self.instance, found)))
 
-    def _sweep(self, progress: Floats, backward: bool, most: int = _SWEEPS) -> None:
+    def _sweep(self, progress: Floats, backward: bool, most: int = EFFORT.sweeps) -> None:
         if self._slots is None:
             return
         for _, widths in self._slots.sweeps(progress, backward, most):
@@ -225,7 +235,7 @@ class _Search:
 
     def _add_best(self, master: Master, optimum: Optimum) -> int:
         """Add the best patterns at prices between the best ones and those of the optimum; how many are new."""
-        part = _SMOOTHING
+        part = EFFORT.smoothing
         while True:
             priced = self._price(part * self._centre + (1 - part) * optimum.progress_prices)
             fresh = sum(master.add(k, pattern) for k, pattern in enumerate(priced.patterns))
@@ -270,7 +280,7 @@ class _Search:
     def improve_bound_by_plans(self) -> None:
         """With types, where whole plans of jobs within patterns bound better, and take a minute."""
         if self.instance.typed and not self.is_close:
-            reserve_s = 0.0 if self.clock.left_s == math.inf else _TO_LIST * self.clock.left_s
+            reserve_s = 0.0 if self.clock.left_s == math.inf else EFFORT.to_list * self.clock.left_s
             wanted = self.value * (1 + self.gap)
             self.bound = min(self.bound, bound_by_patterns(self.instance, self.clock, wanted, reserve_s))
             self.clock.report(self.value, self.bound)
@@ -281,7 +291,7 @@ class _Search:
             return 0
         certified = self.pricing.at(self._centre)
         margin = BOUND_MARGIN * abs(self.bound)
-        for halvings in range(_HALVINGS):
+        for halvings in range(EFFORT.halvings):
             taken = (self.bound - self.value) / 2**halvings + margin
             try:
                 patterns = near_best_patterns(
