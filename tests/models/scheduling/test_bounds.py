@@ -25,6 +25,7 @@ from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.times.works import Works
 
+LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
 FEATURES = {
     "plain": {},
     "windows": {"deadlines": True, "min_workers": True, "latency": True, "pollux": True},
@@ -67,7 +68,7 @@ def test_no_schedule_is_better(features, cases):
 
 def test_the_pool_is_shared_by_all_slots():
     """Three jobs that want all of both slots of one server: the two that are worth most for their work fill them."""
-    timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
+    timing = LINEAR
 
     def made(**fields):
         jobs = tuple(
@@ -79,9 +80,20 @@ def test_the_pool_is_shared_by_all_slots():
 
     assert bound(made()) == pytest.approx(5)
     assert bound(made(objective="max_min")) == pytest.approx(2 / 3)
+    late = tuple(job.model_copy(update={"arrival": 1}) for job in made().jobs)
+    assert bound(made().changed(slots=3, jobs=late)) == pytest.approx(5)
     worker = (ServerGroup(capacity={"gpu": 2}, worker_w=1.0),)
     # A job takes 120 s of a worker: at 0.02 a joule the one of value 2 is not worth its energy.
     assert bound(made().changed(servers=worker, energy_price_per_j=0.02)) == pytest.approx(3 - 2.4)
+
+
+def test_the_smallest_part_is_no_larger_than_what_each_job_can_do_alone():
+    jobs = tuple(
+        Job(name=str(deadline), max_workers=1, timing=LINEAR, minibatches=4, deadline=deadline) for deadline in (2, 4)
+    )
+    servers = (ServerGroup(capacity={"gpu": 9}),)
+    asked = SchedulingInstance(name="x", slots=4, slot_s=1, servers=servers, jobs=jobs, objective="max_min")
+    assert bound(asked) == pytest.approx(1 / 2)
 
 
 AREAS = {
@@ -107,9 +119,6 @@ def test_in_order_of_weight_a_machine_follows_every_schedule():
 def test_a_machine_of_several_workers_is_as_fast_as_they_are():
     asked = gang_instance([(2, 3), (2, 1)], 2, objective="completion")
     assert bound(asked) == (1 + 4) * asked.slot_s
-
-
-LINEAR = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
 
 
 def test_an_elastic_job_is_done_no_sooner_than_at_its_largest_width():
