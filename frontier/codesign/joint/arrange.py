@@ -1,14 +1,13 @@
 """Where servers stand on closed rings of links, so that traffic that has no ring finds short ways."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ddlopt.frontier.codesign.joint.arrange_kernels import anneal_orders
 from ddlopt.models.topology import TopologyInstance
+from ddlopt.solvers.codesign.closed_columns import RingStart, rings_on
 from ddlopt.solvers.topology.balance.path_kernels import Floats
-from ddlopt.solvers.topology.link_exchange.starts import LinkStart
 
 _SCANS = 1e8
 """Links looked at in one annealing, about; each move looks at all of them from every server."""
@@ -18,45 +17,6 @@ _HOT = 2e-3
 """First temperature, as a part of the volume."""
 _LEAST_LENGTH = 0.1
 """Part of the mean length that links have at least, so that few hops are better than many even where there is room."""
-
-
-@dataclass(frozen=True)
-class Cycle:
-    """A closed ring in one column of links; with duplex optics in two.
-
-    Parameters
-    ----------
-    column : int
-        The first of them.
-    order : tuple of int
-        Servers.
-    stretches : tuple of (first place, number of places)
-        Within which servers may exchange their places.
-    groups : tuple of (all-reduce group, first place, number of places)
-        Groups whose rings lie on it; of one that it only passes through, all hops but the last.
-    """
-
-    column: int
-    order: tuple[int, ...]
-    stretches: tuple[tuple[int, int], ...]
-    groups: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True)
-class RingStart(LinkStart):
-    """Links that are made of closed rings."""
-
-    on_links: tuple[Cycle, ...] = field(default=())
-
-
-def rings_on(cycles: Sequence[Cycle], duplex: bool) -> dict[int, list[tuple[int, ...]]]:
-    """By all-reduce group: the rings that are closed on the links; both ways round with duplex optics."""
-    rings: dict[int, list[tuple[int, ...]]] = {}
-    for cycle in cycles:
-        for group, first, places in cycle.groups:
-            order = cycle.order[first : first + places]
-            rings.setdefault(group, []).extend(order[::way] for way in ((1, -1) if duplex else (1,)))
-    return rings
 
 
 def column_lengths(start: RingStart, length: Floats) -> Floats:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ddlopt.frontier.codesign.joint.links import balanced
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.solvers.codesign.closed_columns import balanced
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_routes
 from ddlopt.solvers.contracts import Limits
