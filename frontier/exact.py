@@ -15,6 +15,7 @@ _KERNELS = {
 _HOMES = {
     "topology": "topology",
     "topology/collective": "topology.collective",
+    "codesign": "codesign",
     "scheduling": "scheduling",
     "compression/timeline": "compression.timeline",
     "compression/levels": "compression.timeline",

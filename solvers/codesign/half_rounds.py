@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ddlopt.models.codesign.evaluate import evaluate
+from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyProgram
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -18,7 +19,7 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import built
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.planes import answer_topology
-from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model
 from ddlopt.solvers.heuristic import Clock
 
@@ -77,6 +78,56 @@ def links_for(
     return design
 
 
+@dataclass(frozen=True)
+class Proposed:
+    """What a program on strategies says.
+
+    Parameters
+    ----------
+    choices : tuple of int or None
+        None where the limits leave none.
+    bound_s : float or None
+        On the program's objective.
+    status : Status
+    """
+
+    choices: tuple[int, ...] | None
+    bound_s: float | None
+    status: Status = Status.NO_SOLUTION
+
+
+def best_strategies(
+    instance: CodesignInstance,
+    formulation: StrategyProgram,
+    clock: Clock,
+    seed: int,
+    start: Sequence[int] | None = None,
+    nodes: int | None = None,
+    most_s: float = math.inf,
+) -> Proposed:
+    """The strategies that a program likes best, by HiGHS, which stops after so many ``nodes``, if there is a limit.
+
+    Raises
+    ------
+    SolverError
+        If the instance's figures are too far apart for the program.
+    """
+    built_s = min(_OF_REST * clock.left_s, most_s)
+    model = built(built_s, lambda: build_model(instance.family, formulation, instance))
+    if model is None:
+        return Proposed(None, None)
+    block = model.component(instance.family)
+    if start is not None:
+        formulation.start(block, instance, tuple(start))
+    limits = limits_of(clock, most_s)
+    with clock.lending_ctrl_c():
+        outcome = within_nodes(Highs(), nodes).solve(model, limits, seed, warm=start is not None)
+    clock.interrupted |= outcome.interrupted
+    bound = None if outcome.bound is None else formulation.objective_value(instance, outcome.bound)
+    choices = None if outcome.objective is None else formulation.read(block, instance)
+    return Proposed(choices, bound if bound is not None and math.isfinite(bound) else None, outcome.status)
+
+
 def best_on_routes(
     routes: FixedRoutes,
     choices: Sequence[int],
@@ -90,17 +141,10 @@ def best_on_routes(
     HiGHS stops after so many ``nodes``, if there is a limit. The choice given is the first incumbent, and the answer
     where the limits leave no other.
     """
-    instance = routes.instance
     formulation = StrategiesOnRoutes(routes.arc_loads)
-    model = built(min(_OF_REST * clock.left_s, most_s), lambda: build_model(instance.family, formulation, instance))
-    if model is None:
-        return tuple(choices), 0.0
-    block = model.component(instance.family)
-    formulation.start(block, instance, tuple(choices))
-    outcome = within_nodes(Highs(), nodes).solve(model, limits_of(clock, most_s), seed, warm=True)
-    bound = 0.0 if outcome.bound is None else formulation.objective_value(instance, outcome.bound)
-    found = tuple(choices) if outcome.objective is None else formulation.read(block, instance)
-    return (found if routes.time_s(found) < routes.time_s(choices) else tuple(choices)), bound
+    found = best_strategies(routes.instance, formulation, clock, seed, choices, nodes, most_s)
+    better = tuple(choices) if found.choices is None else found.choices
+    return (better if routes.time_s(better) < routes.time_s(choices) else tuple(choices)), found.bound_s or 0.0
 
 
 def best_on_links(
