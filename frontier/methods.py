@@ -32,6 +32,8 @@ ENTRIES = (
     *entries(
         "codesign",
         ("joint", "exact", "strategies by a certified bound on every topology, then topologies for the best of them, until both meet", "joint.joint:Joint"),
+        ("sip-ml", "reference", "SiP-ML: circuits chosen anew by an assignment, nobody forwards", "reconfigured.reconfigured:SipMl"),
+        ("ocs-reconfig", "reference", "circuit switches set anew during the iteration", "reconfigured.reconfigured:OcsReconfig"),
         storey="frontier",
     ),
     *entries(

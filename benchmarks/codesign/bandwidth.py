@@ -17,13 +17,13 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 import ddlopt
 from benchmarks.harness import Benchmark, Option, shown
+from ddlopt.frontier.codesign.reconfigured.reconfigured import OcsReconfig, SipMl
 from ddlopt.instances.generators.codesign import generate
 from ddlopt.models.codesign import CodesignInstance, CodesignPlan, job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import DdloptError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.reconfigured.reconfigured import OcsReconfig, SipMl
 from ddlopt.solvers.codesign.switches import Chosen, FatTree, OversubscribedFatTree, Switched, best_strategies
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock

@@ -42,8 +42,6 @@ _OF_DESIGN = entries(
     ("ideal-switch", "reference", "a non-blocking switch of bandwidth d·B, with the best strategies for it", "switches:IdealSwitch"),
     ("fat-tree", "reference", "a fat-tree of similar cost", "switches:FatTree"),
     ("oversubscribed-fat-tree", "reference", "a fat-tree of racks whose uplinks are oversubscribed", "switches:OversubscribedFatTree"),
-    ("sip-ml", "reference", "SiP-ML: circuits chosen anew by an assignment, nobody forwards", "reconfigured.reconfigured:SipMl"),
-    ("ocs-reconfig", "reference", "circuit switches set anew during the iteration", "reconfigured.reconfigured:OcsReconfig"),
 )  # fmt: skip
 ENTRIES = (exact_of(FAMILY), *_OF_DESIGN)
 

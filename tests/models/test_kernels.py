@@ -190,7 +190,7 @@ def test_forked_process_compiles_what_its_parent_has_not(folder):
 
 def test_by_name_through_pickle():
     """A kernel goes to another process by its name."""
-    from ddlopt.solvers.codesign.reconfigured.kernels import times_on_trees
+    from ddlopt.frontier.codesign.reconfigured.kernels import times_on_trees
 
     assert pickle.loads(pickle.dumps(times_on_trees)) is times_on_trees
     none = np.zeros((2, 2), np.int64)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from volume import for_each
 
+from ddlopt.frontier.codesign.reconfigured.kernels import times_on_trees
+from ddlopt.frontier.codesign.reconfigured.reconfigured import OcsReconfig, SipMl
+from ddlopt.frontier.codesign.reconfigured.windows import Windows, greedy_circuits
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.codesign.reconfigured.kernels import times_on_trees
-from ddlopt.solvers.codesign.reconfigured.reconfigured import OcsReconfig, SipMl
-from ddlopt.solvers.codesign.reconfigured.windows import Windows, greedy_circuits
 from ddlopt.solvers.codesign.switches import IdealSwitch
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.draft import Draft

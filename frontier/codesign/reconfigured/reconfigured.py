@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.frontier.codesign.reconfigured.kernels import times_on_trees
+from ddlopt.frontier.codesign.reconfigured.windows import Delivery, Floats, Ints, Windows, greedy_circuits
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
@@ -15,8 +17,6 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.sip_ml import assignment_circuits, max_min_circuits
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.reconfigured.kernels import times_on_trees
-from ddlopt.solvers.codesign.reconfigured.windows import Delivery, Floats, Ints, Windows, greedy_circuits
 from ddlopt.solvers.codesign.switches import Switched, best_strategies, strategy_names, without_figure
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.heuristic import Clock
@@ -149,7 +149,7 @@ class OcsReconfig(_Reconfigured):
     live_windows: float = 4.0
 
     name: ClassVar[str] = "ocs-reconfig"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.codesign.reconfigured.kernels",)
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.frontier.codesign.reconfigured.kernels",)
 
     def deliver(self, job: TopologyInstance, seed: int, expired: Callable[[], bool]) -> Delivery:
         """Send all that a job has to send; see the class."""
