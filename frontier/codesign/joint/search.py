@@ -12,6 +12,7 @@ from ddlopt.frontier.codesign.bounds import priced_bound
 from ddlopt.frontier.codesign.joint.alike import alike
 from ddlopt.frontier.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s, untouched
 from ddlopt.frontier.codesign.joint.descent import Step, descend
+from ddlopt.frontier.codesign.joint.effort import EFFORT
 from ddlopt.frontier.codesign.joint.estimate import Estimate
 from ddlopt.frontier.codesign.joint.master import Choices, Master, Proposal
 from ddlopt.frontier.codesign.joint.refute import bound_by_classes, refutable
@@ -26,39 +27,6 @@ from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-
-_NEAR = 1.02
-"""Candidates this close to the best are worth a better design."""
-_FINER = 20.0
-"""Programs on strategies are solved to the gap that is left over this, and finer where that is not enough."""
-_FINER_NODES = 8
-"""And with so many times as many nodes."""
-# An eighth of the gap asked for is left to each part, so that all of them together keep it.
-_ACCURATE = 8
-_DETOURS = (None, 3.0, None, 2.0)
-"""Programs in turn: without whole ports, and with them, by the hops of what finds no link; see ``WholePorts``."""
-# Nodes, not seconds, so that the same choices are looked at on a busy machine; more where a program repeats itself.
-_NODES = 1000
-_WHOLE_NODES, _WHOLE_GAP = 200, 3e-3
-"""Nodes and relative gap for a program with whole ports."""
-_OPENING_DETOUR, _OPENING_NODES, _OPENING_GAP = 3.0, 2000, 1e-3
-"""Hops, nodes and relative gap for the first of them: without cuts it is fast enough to be solved well."""
-_PROVEN = 30
-"""Choices whose proven loads cut that program, one after the other; they need no design for that."""
-_SOLVED_NODES = 20_000
-"""Nodes for programs that are solved to optimality, as their bounds take nothing for granted."""
-_ROUTES_NODES, _ROUTES_GAP = 200, 1e-3
-"""Nodes and relative gap for strategies on given routes."""
-_DESCENT_SERVERS = 512
-"""Beyond so many servers a path for every pair that some strategy may use takes too long."""
-_ALIKE_TRIALS = 60
-"""Sets of generators that are judged with strategies in parts."""
-_LOOKED_AT = 2000
-"""Choices that are estimated to find one."""
-_PER_SEARCH = 3
-"""Choices that get a cheap design for each that gets an expensive one."""
-_UNSERVED = 2.0
-"""A choice that nothing serves is taken for so many times slower than any plan can be."""
 
 
 @dataclass
@@ -80,8 +48,8 @@ class Search:
     proven: dict[Choices, float] = field(default_factory=dict)
     best: Candidate | None = None
     exhausted: bool = False
-    finer: float = _FINER
-    nodes: int = _NODES
+    finer: float = EFFORT.finer
+    nodes: int = EFFORT.nodes
 
     def run(self, start: CodesignPlan | None) -> None:
         """Propose and answer in turn until the gap is closed, nothing is left to try, or the time is up.
@@ -125,7 +93,9 @@ class Search:
         began = time.perf_counter()
         known = [each.choices for each in self.candidates.values() if each.bound_s <= self.best_s]
         clock = Clock(Limits(self._seconds(1 / 3), self.clock.gap), None)
-        found = alike(self.instance, known, self.seed, clock, self.bound_s * (1 + self.clock.gap / 2), _ALIKE_TRIALS)
+        found = alike(
+            self.instance, known, self.seed, clock, self.bound_s * (1 + self.clock.gap / 2), EFFORT.symmetric_trials
+        )
         self.spent_s["topology"] += time.perf_counter() - began
         if found is None:
             return
@@ -139,14 +109,14 @@ class Search:
         if self.best is None or self.done:
             return
         if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
-            limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
-            self._ask({}, limits, self.best_s, 2.0, _SOLVED_NODES)
+            limits = Limits(self._seconds(1 / 6), self.clock.gap / EFFORT.accurate)
+            self._ask({}, limits, self.best_s, 2.0, EFFORT.solved_nodes)
             for blocks in self.master.blocks if not self.done else ():
-                asked = blocks, limits, self.seed, self._first_choices(), self.best_s, _SOLVED_NODES
+                asked = blocks, limits, self.seed, self._first_choices(), self.best_s, EFFORT.solved_nodes
                 self._noted(partial(self.master.in_block, *asked))
         self._refute()
-        limits = Limits(self._seconds(1 / 4), max(self._fine_gap, _OPENING_GAP))
-        proposal = self._ask({}, limits, self.best_s, _OPENING_DETOUR, _OPENING_NODES)
+        limits = Limits(self._seconds(1 / 4), max(self._fine_gap, EFFORT.opening_gap))
+        proposal = self._ask({}, limits, self.best_s, EFFORT.opening_detour, EFFORT.opening_nodes)
         if proposal.choices is None or self.done:
             return
         candidate, new = self._candidate(proposal.choices)
@@ -173,7 +143,7 @@ class Search:
             return
         candidate, new = self._candidate(choices)
         self._work_on([candidate] if new else [])
-        while choices is not None and choices not in self.proven and not self.done and len(self.proven) < _PROVEN:
+        while choices is not None and choices not in self.proven and not self.done and len(self.proven) < EFFORT.proven:
             each = untouched(self.instance, choices)
             if math.isinf(load := each.strong_bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
                 return
@@ -182,8 +152,8 @@ class Search:
 
     def _solved(self, loads: Mapping[Choices, float]) -> Choices | None:
         """The best choices if these have such loads, by a program that is solved to optimality."""
-        limits = Limits(self._seconds(1 / 6), self.clock.gap / _ACCURATE)
-        return self._ask(dict(loads), limits, None, 2.0, _SOLVED_NODES).choices
+        limits = Limits(self._seconds(1 / 6), self.clock.gap / EFFORT.accurate)
+        return self._ask(dict(loads), limits, None, 2.0, EFFORT.solved_nodes).choices
 
     @property
     def done(self) -> bool:
@@ -232,8 +202,8 @@ class Search:
         if self.exhausted or self.counts["choices"] >= self.most_choices:
             self.exhausted = True
             return False
-        place = self.counts["masters"] % len(_DETOURS)
-        detour = _DETOURS[place] if self.best is not None else None
+        place = self.counts["masters"] % len(EFFORT.detours)
+        detour = EFFORT.detours[place] if self.best is not None else None
         proposal = self._proposal(detour)
         self._report()
         if proposal.bound_s >= self.target_s * (1 - IMPROVEMENT_TOL):
@@ -248,14 +218,14 @@ class Search:
             self._improve_nearby(candidate, fitted=detour is None)
         elif detour is None:
             # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
-            self.exhausted = self._fine_gap <= self.clock.gap / _ACCURATE
-            self.finer *= _FINER
-            self.nodes *= _FINER_NODES
+            self.exhausted = self._fine_gap <= self.clock.gap / EFFORT.accurate
+            self.finer *= EFFORT.finer
+            self.nodes *= EFFORT.finer_nodes
         return not self.exhausted
 
     def _improve_nearby(self, candidate: Candidate, fitted: bool) -> None:
         """Other strategies like those of a candidate: on its links, and ``fitted`` ones that suit columns of links."""
-        if candidate.time_s <= self.best_s * _NEAR and self.instance.servers <= _DESCENT_SERVERS:
+        if candidate.time_s <= self.best_s * EFFORT.near and self.instance.servers <= EFFORT.descent_servers:
             self._descend(Step(candidate.choices, candidate.answer.found, candidate.answer.busiest_bytes))
         if self.done or not fitted:
             return
@@ -267,7 +237,7 @@ class Search:
     def _improved(self, choices: Choices, seed: int) -> Choices:
         """What a local search under the estimate makes of choices."""
         began = time.perf_counter()
-        improved = self._estimate.improved(choices, self.clock, seed, _LOOKED_AT)
+        improved = self._estimate.improved(choices, self.clock, seed, EFFORT.looked_at)
         self.spent_s["estimate"] += time.perf_counter() - began
         return improved
 
@@ -280,8 +250,8 @@ class Search:
         self.counts["masters"] += 1
         if detour is None:
             return self._ask(self._assumed(), Limits(self._seconds(1 / 3), self._fine_gap), None, 2.0, self.nodes)
-        limits = Limits(self._seconds(1 / 6), max(self._fine_gap, _WHOLE_GAP))
-        return self._ask(self._assumed(), limits, self.best_s, detour, _WHOLE_NODES)
+        limits = Limits(self._seconds(1 / 6), max(self._fine_gap, EFFORT.whole_gap))
+        return self._ask(self._assumed(), limits, self.best_s, detour, EFFORT.whole_nodes)
 
     def _ask(
         self, assumed: Mapping[Choices, float], limits: Limits, most_s: float | None, detour: float, nodes: int
@@ -303,7 +273,7 @@ class Search:
     def _fine_gap(self) -> float:
         """Relative gap of programs on strategies: no finer than what is left to close makes worth while."""
         open_gap = (self.best_s - self.bound_s) / self.best_s if 0 < self.best_s < math.inf else 0.0
-        return max(self.clock.gap / _ACCURATE, open_gap / self.finer)
+        return max(self.clock.gap / EFFORT.accurate, open_gap / self.finer)
 
     def _first_choices(self) -> Choices:
         """Strategies to begin with."""
@@ -315,13 +285,13 @@ class Search:
 
     def _assumed(self) -> Mapping[Choices, float]:
         """What is taken for granted, see :func:`.assumed_loads`."""
-        target = self.target_s if self.best is not None else _UNSERVED * slowest_s(self.instance)
+        target = self.target_s if self.best is not None else EFFORT.unserved * slowest_s(self.instance)
         return assumed_loads(self.candidates.values(), target)
 
     def _deepen(self) -> bool:
         """Spend the next level of effort on candidates; False if there is none for which that is worth while now."""
         open_ones = [each for each in self.candidates.values() if self._is_open(each)]
-        near = [each for each in open_ones if each.time_s <= self.best_s * _NEAR]
+        near = [each for each in open_ones if each.time_s <= self.best_s * EFFORT.near]
         cheap = [each for each in near if each.next_kind == "construct"]
         searched = [each for each in near if each.next_kind == "search"]
         if cheap or searched:
@@ -329,7 +299,7 @@ class Search:
         else:
             # What holds the bound down is proven first.
             picked = sorted((c for c in open_ones if c in near or provable(c.job)), key=lambda c: (c.bound_s, c.time_s))
-        patient = not self.exhausted and self.counts["choices"] < _PER_SEARCH * (self.counts["searches"] + 1)
+        patient = not self.exhausted and self.counts["choices"] < EFFORT.per_search * (self.counts["searches"] + 1)
         if not picked or (patient and not cheap):
             return False
         self.counts["searches"] += not cheap
@@ -346,7 +316,7 @@ class Search:
     def _work_on(self, candidates: list[Candidate]) -> None:
         """The next level for each, in parallel where there is an executor."""
         began = time.perf_counter()
-        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / _ACCURATE)
+        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / EFFORT.accurate)
         # A start of a relative may have had all that there is.
         with_jobs = [(each, each.job) for each in candidates if each.job and levels_left(each.job, each.answer) > 0]
         asked = [(job, each.answer, limits, self.seed, self._links()) for each, job in with_jobs]
@@ -380,9 +350,9 @@ class Search:
     def _descend(self, begin: Step) -> bool:
         """Better strategies on the links of a plan; whether one of them is the new incumbent."""
         began, improved = time.perf_counter(), False
-        limits = Limits(self._seconds(1 / 6), max(self._fine_gap, _ROUTES_GAP))
+        limits = Limits(self._seconds(1 / 6), max(self._fine_gap, EFFORT.routes_gap))
         fine = self.instance.servers <= SEARCHED_SERVERS
-        for step in descend(self.instance, begin, self.clock, self.seed, limits, fine, _ROUTES_NODES):
+        for step in descend(self.instance, begin, self.clock, self.seed, limits, fine, EFFORT.routes_nodes):
             self.counts["rounds"] += 1
             candidate, _ = self._candidate(step.choices)
             if step.busiest_bytes < candidate.answer.busiest_bytes:
@@ -392,7 +362,7 @@ class Search:
         return improved
 
     def _descend_from_best(self) -> None:
-        if self.best is not None and not self.done and self.instance.servers <= _DESCENT_SERVERS:
+        if self.best is not None and not self.done and self.instance.servers <= EFFORT.descent_servers:
             self._descend(Step(self.best.choices, self.best.answer.found, self.best.answer.busiest_bytes))
 
     def _seconds(self, share: float, most_s: float = math.inf) -> float | None:
