@@ -1,4 +1,4 @@
-"""The joint program of strategies and topology: relaxations of both forms, and how solve times grow with the servers.
+"""The joint program of strategies and topology: its relaxations, and how solve times grow with the servers.
 
 ``cycle`` is the iteration time on one cycle of links, which bounds the search from above. ``LP`` are relaxations of
 :class:`JointStrategyTopology`, without and with (+) the rows of ``StrategyBound``. Then, with these rows, the best
@@ -26,31 +26,28 @@ def relaxation(instance, **options):
         return None
 
 
-def forms(asked):
-    """A row for each job, number of servers and form."""
+def rows(asked):
+    """A row for each job, and number of servers."""
     for job in asked.jobs:
         for servers in asked.servers:
             drawn = {"job": job, "servers": servers, "degree": asked.degree, "memory_gigabytes": None}
             instance = generate("codesign", kind="job", **drawn)
-            for form in asked.forms:
-                options = {"form": form}
-                plain, bounded = (relaxation(instance, **options, bounds=bounds) for bounds in (False, True))
-                method = Exact("joint-milp", "codesign", JointStrategyTopology(**options))
-                result, spent = timed(method.solve, instance, asked.limits)
-                yield {
-                    "job": job, "n": servers, "form": form, "cycle": milliseconds(cycle_time_s(instance)),
-                    "LP": milliseconds(plain), "LP+": milliseconds(bounded), "plan": milliseconds(result.objective),
-                    "bound": milliseconds(result.scope_bound if result.scope else result.bound),
-                    "gap": shown(result.scope_gap, ".2%"), "s": f"{spent.processor_s:.1f}",
-                    "nodes": f"{result.details.get('nodes', 0):.0f}",
-                }  # fmt: skip
+            plain, bounded = (relaxation(instance, bounds=bounds) for bounds in (False, True))
+            method = Exact("joint-milp", "codesign", JointStrategyTopology())
+            result, spent = timed(method.solve, instance, asked.limits)
+            yield {
+                "job": job, "n": servers, "cycle": milliseconds(cycle_time_s(instance)),
+                "LP": milliseconds(plain), "LP+": milliseconds(bounded), "plan": milliseconds(result.objective),
+                "bound": milliseconds(result.scope_bound if result.scope else result.bound),
+                "gap": shown(result.scope_gap, ".2%"), "s": f"{spent.processor_s:.1f}",
+                "nodes": f"{result.details.get('nodes', 0):.0f}",
+            }  # fmt: skip
 
 
 BENCH = Benchmark(
-    forms,
+    rows,
     jobs=Option(["dlrm", "vgg16", "bert", "candle"], quick=["dlrm"]),
     servers=Option([4, 5, 6, 8], quick=[4]),
     degree=Option(2, "ports of a server"),
     time_limit=Option(100.0, quick=5.0),
-    forms=Option(["congestion", "throughput"]),
 )

@@ -56,7 +56,6 @@ CASES = {
     "TreeAggregation": (TreeAggregation, cases.tree),
     "TreeMessageFlow": (TreeMessageFlow, cases.tree),
     "JointStrategyTopology": (partial(JointStrategyTopology, rings="all"), cases.codesign),
-    "JointStrategyTopology by rates": (partial(JointStrategyTopology, rings="all", form="throughput"), cases.codesign),
     "ExchangePath": (ExchangePath, cases.exchange),
     "Configurations": (Configurations, cases.scheduling),
     "OnePiece": (OnePiece, cases.pieces),
@@ -118,11 +117,8 @@ def test_odd_optima_are_those_of_another_method(name):
 ONCE_WRONG = [
     ("ExchangePath", "huge", 102),  # costs of 5e25, of which cbc crashed
     ("JointStrategyTopology", "outlier", 107),  # links of 4e-10 that a big-M of 5e8 let carry everything
-    ("JointStrategyTopology by rates", "outlier", 107),
     ("JointStrategyTopology", "outlier", 101),  # 4e9 bytes in an equation: infeasible, said cbc
-    ("JointStrategyTopology by rates", "outlier", 100),  # and HiGHS
     ("JointStrategyTopology", "tiny", 106),  # 2e12 s of the only strategies that fit, in such an equation
-    ("JointStrategyTopology by rates", "tiny", 106),
     ("RigidGangs", "tiny", 100),  # gangs of 1e-11 of something in a pool of 4e-12
     ("TablePath", "unequal", 101),  # cbc called 8013.5 optimal, and 7747.3 is there
     ("TimeIndexed", "huge", 104),  # a job that needs 1e24 slots overflowed in the bound

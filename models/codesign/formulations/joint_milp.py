@@ -8,26 +8,22 @@ import pyomo.environ as pyo
 
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import add_bytes, cycle_time_s, read_plan, template_of, tie
-from ddlopt.models.codesign.formulations.rows.rates import add_inverse, add_rates, add_volume_rate
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, read_choices, set_choices
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import Tables, tables_of
-from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range, unit_of
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
 _LARGEST = 1e5
 """Bytes on a link over those of the busiest one, from which on a link that is off by a tolerance carries too many."""
-_FAINT_CONGESTION = 1e-4
-"""Least congestion, as a part of the most, where no bound says more."""
 
 
 @dataclass(frozen=True)
@@ -47,45 +43,23 @@ class JointStrategyTopology:
     minimised. What is not linear is that the busiest link carries z: :math:`\sum_s f^s_{ij} \le z\, m_{ij}` with z and
     the number of links :math:`m_{ij}` variable.
 
-    ``form="congestion"`` splits a pair's load over unary copies :math:`c = 1 \dots d` of its link, each loaded with at
-    most z, and with at most :math:`\bar z` if it is laid, else nothing. That is exact, and everything else is linear as
-    it stands.
+    A pair's load is split over unary copies :math:`c = 1 \dots d` of its link, each loaded with at most z, and with at
+    most :math:`\bar z` if it is laid, else nothing. That is exact, and everything else is linear as it stands.
 
-    ``form="throughput"`` scales the topology by λ = 1 / z, as ``RingsAndRoutes`` does by itself:
-    :math:`\sum_s f^s_{ij} \le m_{ij}` is linear, but what is sent is now λ times an expression in x and y. The products
-    v = λ x and u = λ y are
-
-    .. math::
-        \textstyle\sum_a v_{la} = \lambda, \quad \sum_b u_{eab} = v_{\mathrm{source}(e), a}, \quad
-        \sum_a u_{eab} = v_{\mathrm{target}(e), b}, \quad
-        \underline\lambda\, x \le v \le \bar\lambda\, x, \quad \underline\lambda\, y \le u \le \bar\lambda\, y ,
-
-    exact for binary x. In T stands 1/λ, convex: :math:`z \ge 2 / \lambda_i - \lambda / \lambda_i^2` for points
-    :math:`\lambda_i` in geometric progression, so close that the largest of the tangents is at least
-    (1 - ``tangent_gap``) / λ. So T is an outer approximation, and its bound holds.
-
-    **The congestion form is the default.** Where bytes are given the throughput form has the stronger relaxation, as it
-    knows ``load <= m`` where the other has only :math:`\bar z`. Here it is mostly the weaker one: a fractional x leaves
-    v anywhere from :math:`\underline\lambda x` to :math:`\bar\lambda x`, so that λ goes with the strategies that send
-    little and C with those that compute little. The rows of ``StrategyBound``, which bind z itself, raise its root to
-    that of the congestion form, but not the nodes below. It also forgets which layers are twins, as products with
-    counts are not exact.
+    Scaling the topology by 1/z instead, the stronger form where bytes are given, needs products with strategies: a
+    fractional x leaves them so much room that the relaxation is mostly the weaker one.
 
     Parameters
     ----------
     rings : {"generators", "all", "relaxed"} or tuple of tuple of orders
         As in ``RingsAndRoutes``; candidates are of the groups of
         :func:`~ddlopt.models.codesign.formulations.rows.coupling.template_of`, in its order.
-    form : {"congestion", "throughput"}
     bounds : bool
-        Add the rows of ``StrategyBound``: what servers send and receive, and the volume of all links; in the throughput
-        form the volume also times λ.
+        Add the rows of ``StrategyBound``: what servers send and receive, and the volume of all links.
     achievable_s : float, optional
         Iteration time of some plan in scope; worse ones are excluded. Default: that of a plan on one cycle of links,
         :func:`~ddlopt.models.codesign.formulations.rows.coupling.cycle_time_s`. A host whose objective is another one
         than ``objective`` gives ``inf``: then nothing is excluded.
-    tangent_gap : float
-        Relative error of 1/λ in the throughput form.
     most_servers : int
         More are refused. Symmetric links keep the bound low for long, and time grows by an order of magnitude for every
         server or two.
@@ -111,30 +85,18 @@ class JointStrategyTopology:
     """
 
     rings: RingChoice = "generators"
-    form: Literal["congestion", "throughput"] = "congestion"
     bounds: bool = True
     achievable_s: float | None = None
-    tangent_gap: float = 1e-4
     most_servers: int = 8
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
-
-    def __post_init__(self) -> None:
-        # Finer tangents than a solver's tolerance (``SOLVER_TOL``) cannot be told apart.
-        if not 1e-7 <= self.tangent_gap < 1:
-            raise OptionError(f"tangent_gap is {self.tangent_gap:g}; expected 1e-7 or more, and less than 1")
-
-    @property
-    def outer(self) -> bool:
-        """Whether the model's T is only an outer approximation."""
-        return self.form == "throughput"
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Too many servers, bytes that drown in tolerances, or rings that do not fit the groups."""
         if instance.servers > self.most_servers:
             return (
                 f"it has {instance.servers} servers, but one program for everything is for at most "
-                f"{self.most_servers}; raise most_servers, or use the method 'joint'"
+                f"{self.most_servers}; raise most_servers, or use the method 'bound-guided'"
             )
         template = template_of(instance)
         if template is None:
@@ -161,11 +123,10 @@ class JointStrategyTopology:
 
     def _fill(self, block: pyo.Block, instance: CodesignInstance, template: TopologyInstance | None) -> None:
         """Fill ``block``, whatever the figures are."""
-        collapse = self.form == "congestion"
         if self.bounds:
-            StrategyBound(collapse=collapse).build(block, instance)
+            StrategyBound().build(block, instance)
         else:
-            add_strategies(block, instance, time_unit_s(instance), collapse)
+            add_strategies(block, instance, time_unit_s(instance), collapse=True)
             block.congestion = pyo.Var(bounds=(0, None), doc="bytes on the busiest link")
             add_iteration_time(block, instance, block.congestion)
         block.network = pyo.Block()
@@ -173,21 +134,11 @@ class JointStrategyTopology:
             return
         topology = self._topology(instance, template)
         topology.build(block.network, template)
-        if self.form == "congestion":
-            add_bytes(block)
-            tie(block, block.network, instance, block.reduced_bytes, block.moved_bytes)
-            block.network_is_congested = pyo.Constraint(
-                expr=block.network.congestion <= block.congestion, doc="congestion covers that of the network"
-            )
-        else:
-            unit = topology.unit_bytes(template) / _unit_bytes(instance)
-            add_rates(block, block.network.throughput, unit)
-            tie(block, block.network, instance, block.reduced_rate, block.moved_rate)
-            least, most = self._congestion_range(instance, template)
-            from_zero = least >= _FAINT_CONGESTION * most
-            add_inverse(block, block.network.throughput, self.tangent_gap, from_zero, unit)
-            if self.bounds:
-                add_volume_rate(block, instance)
+        add_bytes(block)
+        tie(block, block.network, instance, block.reduced_bytes, block.moved_bytes)
+        block.network_is_congested = pyo.Constraint(
+            expr=block.network.congestion <= block.congestion, doc="congestion covers that of the network"
+        )
 
     def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan) -> None:
         """Set strategies and links of a plan; the rest follows from them."""
@@ -214,16 +165,13 @@ class JointStrategyTopology:
 
     def _topology(self, instance: CodesignInstance, template: TopologyInstance) -> RingsAndRoutes:
         """The topology's formulation, with bounds on z that the strategies leave."""
-        least, most = self._congestion_range(instance, template)
-        # Rates from 1 on, whatever part of the time communication takes.
-        scale = _unit_bytes(instance) if self.form == "congestion" else unit_of(most, parts=1)
+        _, most = self._congestion_range(instance, template)
         return RingsAndRoutes(
             rings=self.rings,
-            form=self.form,
+            form="congestion",
             achievable_bytes=most,
             demand="open",
-            least_bytes=max(least, _FAINT_CONGESTION * most) if self.form == "throughput" else None,
-            scale_bytes=scale,
+            scale_bytes=_unit_bytes(instance),
         )
 
     def _congestion_range(self, instance: CodesignInstance, template: TopologyInstance) -> tuple[float, float]:
@@ -245,7 +193,7 @@ def _refuses_faint_bytes(instance: CodesignInstance) -> str | None:
     def told(what: str, amount: float) -> str:
         return (
             f"{what} sends {amount:g} bytes from server to server, which drown in the tolerances of solvers beside the "
-            f"{carried:g} that a link carries in an iteration; use the method 'joint'"
+            f"{carried:g} that a link carries in an iteration; use the method 'bound-guided'"
         )
 
     for layer, reductions, sent in zip(instance.layers, tables.reductions, tables.sent, strict=True):

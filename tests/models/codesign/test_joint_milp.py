@@ -15,7 +15,7 @@ from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads, cycle_time_s, plan_of, template_of
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.tables import tables_of
-from ddlopt.models.errors import InfeasibleError, OptionError
+from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
@@ -33,7 +33,6 @@ CASES = {
     "memory": (1, {"memory_slack": 1.0, "layers": 3, "strategies": 2, "degree": 1}),
     "twins": (6, {"layers": 2, "strategies": 2, "twins": 2, "density": 1.0, "reduction": 0.4}),
 }
-FORMS = ("congestion", "throughput")
 
 
 def instance_of(name):
@@ -80,49 +79,38 @@ def test_equals_enumeration(name):
     outcome = Highs().solve(build_model("codesign", bound, instance), Limits(gap=1e-8))
     assert best > bound.objective_value(instance, outcome.objective) * 1.01, "a case that a bound settles says little"
     assert best <= (cycle_time_s(instance) or np.inf) * (1 + 1e-9)
-    for form, error in (("congestion", 1e-6), ("throughput", 1e-3)):
-        result = solve(instance, form=form, gap=error)
-        assert result.scope is None
-        assert best * (1 - 1e-6) <= result.objective <= best * (1 + error)
-        assert best * (1 - 2 * error) <= result.bound <= best * (1 + 1e-6)
+    result = solve(instance, gap=1e-6)
+    assert result.scope is None
+    assert result.objective == pytest.approx(best, rel=1e-6)
+    assert best * (1 - 2e-6) <= result.bound <= best * (1 + 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [("two links each", "congestion"), ("duplex", "congestion"), ("direct", "throughput")],
-)
-def test_forms_and_bounds_keep_the_optimum(name, form):
+@pytest.mark.parametrize("name", ["two links each", "duplex", "direct"])
+def test_bounds_keep_the_optimum(name):
     instance = instance_of(name)
-    error = 1e-6 if form == "congestion" else 1e-3
-    expected = solve(instance).objective
-    other = solve(instance, gap=error, form=form, bounds=False)
-    assert other.objective == pytest.approx(expected, rel=error)
+    other = solve(instance, gap=1e-6, bounds=False)
+    assert other.objective == pytest.approx(solve(instance).objective, rel=1e-6)
 
 
 LP_BOUNDS = {
-    # congestion, throughput; each without and with the rows of StrategyBound
-    "one link each": (10.7743862, 13.1317204, 10.4414408, 13.1317204),
-    "two links each": (11.4104046, 11.4104046, 10.9627417, 11.4104046),
+    # without and with the rows of StrategyBound
+    "one link each": (10.7743862, 13.1317204),
+    "two links each": (11.4104046, 11.4104046),
 }
 
 
 @pytest.mark.parametrize("name", LP_BOUNDS)
 def test_linear_relaxations(name):
-    """The throughput form, the stronger one for a fixed demand, is mostly the weaker one here."""
-    instance = instance_of(name)
-    found = []
-    for form, bounds in itertools.product(FORMS, (False, True)):
-        formulation = JointStrategyTopology(rings="all", form=form, bounds=bounds)
-        found.append(lp_relaxation(formulation, instance).objective)
+    formulations = [JointStrategyTopology(rings="all", bounds=bounds) for bounds in (False, True)]
+    found = [lp_relaxation(each, instance_of(name)).objective for each in formulations]
     assert found == pytest.approx(LP_BOUNDS[name], rel=1e-6)
 
 
 def test_a_known_time_excludes_what_is_worse():
     instance = instance_of("two links each")
     best = solve(instance).objective
-    for form, error in (("congestion", 1e-6), ("throughput", 1e-3)):
-        again = solve(instance, form=form, gap=error, achievable_s=best)
-        assert again.objective == pytest.approx(best, rel=error)
+    again = solve(instance, gap=1e-6, achievable_s=best)
+    assert again.objective == pytest.approx(best, rel=1e-6)
     assert best < cycle_time_s(instance)
 
 
@@ -172,12 +160,10 @@ def test_nothing_to_send_needs_no_links():
     result = solve(instance)
     assert result.solution.design.links == ()
     assert result.objective == min(tables_of(instance).compute_of((a,)) for a in range(3))
-    for form in FORMS:
-        assert JointStrategyTopology(form=form).scope(instance) is None
+    assert JointStrategyTopology().scope(instance) is None
 
 
 def test_what_sends_nothing_may_be_best_among_what_sends():
-    """Then no throughput is large enough, but the throughput form's bound must stay one."""
     data = instance_of("overlap").model_dump(mode="json") | {"overlap": "none"}
     for layer in data["layers"]:
         last = len(data["layouts"]) - 1  # one server
@@ -185,8 +171,8 @@ def test_what_sends_nothing_may_be_best_among_what_sends():
         layer["strategies"][0]["reads"] = None if layer["strategies"][0]["reads"] is None else last
     instance = CodesignInstance.from_data(data)
     assert template_of(instance) is not None
-    for form, known in itertools.product(FORMS, (None, math.inf)):
-        result = solve(instance, form=form, gap=1e-3, achievable_s=known)
+    for known in (None, math.inf):
+        result = solve(instance, gap=1e-3, achievable_s=known)
         assert result.objective == pytest.approx(0.02, rel=1e-3)
         assert result.bound <= 0.02 * (1 + 1e-6)
 
@@ -199,8 +185,6 @@ def test_what_is_too_large_or_odd_is_refused():
     assert "has 8" in JointStrategyTopology(rings="all").refuses(eight)
     assert JointStrategyTopology().refuses(eight) is None
     assert JointStrategyTopology().scope(eight) == "generator rings"
-    with pytest.raises(OptionError, match="tangent_gap"):
-        JointStrategyTopology(tangent_gap=0.0)
 
 
 @for_each("name", CASES)
