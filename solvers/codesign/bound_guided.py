@@ -300,7 +300,7 @@ class _Search:
         design: TopologyDesign | None
         try:
             if effort == 0 and job is not None:
-                design, busiest = _quick_links(job, self.seed, begin)
+                design, busiest = _quick_links(job, self.seed, begin, self.clock)
             else:
                 method, limits = LinkExchange(effort or 1.0), limits_of(self.clock)
                 design, busiest, _ = answer_topology(job, method, limits, self.seed, begin, self.clock)
@@ -343,14 +343,18 @@ class _Search:
         return max(self.clock.gap, (1 - self.bound_s / self.best_s) / self.effort.finer)
 
 
-def _quick_links(job: TopologyInstance, seed: int, begin: TopologyDesign | None) -> tuple[TopologyDesign, float]:
+def _quick_links(
+    job: TopologyInstance, seed: int, begin: TopologyDesign | None, clock: Clock
+) -> tuple[TopologyDesign, float]:
     """The best of links made of closed rings, TopologyFinder's, and those given; and bytes on the busiest."""
     given = None if begin is None else design_start(job, begin, "given")
     made = itertools.islice(starts_for(job, seed), _COMPOSITIONS)
     found: list[Balance] = []
-    for start in (*made, *finder_starts(job, seed), *([] if given is None else [given])):
+    for start in itertools.chain(made, () if given is None else (given,), finder_starts(job, seed)):
         with suppress(InfeasibleError):
             found.append(balanced(job, start, fine=False))
+        if found and clock.expired:
+            break
     if not found:
         raise NoSolutionError(f"'{job.name}': no links were found over which everything can be sent")
     best = min(found, key=lambda each: each.congestion_bytes)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ddlopt.models.codesign.evaluate import evaluate
-from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyProgram
 from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
+from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
@@ -98,7 +98,7 @@ class Proposed:
 
 def best_strategies(
     instance: CodesignInstance,
-    formulation: StrategyProgram,
+    formulation: StrategyBound | StrategiesOnRoutes,
     clock: Clock,
     seed: int,
     start: Sequence[int] | None = None,

@@ -100,11 +100,11 @@ def test_without_links_for_anything_there_is_no_plan(monkeypatch):
 def test_quick_links_serve_the_job_with_the_load_they_tell(optics):
     instance = random_job(np.random.default_rng(7), servers=8, degree=4, layers=4, strategies=3, optics=optics)
     job = job_of(instance, data_parallel(instance))
-    design, busiest = _quick_links(job, 0, None)
+    design, busiest = _quick_links(job, 0, None, Clock(Limits(), None))
     checked = evaluate_design(job, design)
     assert checked.feasible
     assert checked.details["max_link_load_bytes"] == pytest.approx(busiest, rel=1e-6)
-    _, again = _quick_links(job, 0, design)
+    _, again = _quick_links(job, 0, design, Clock(Limits(), None))
     assert again <= busiest * (1 + 1e-3)
 
 
