@@ -8,11 +8,12 @@ import pytest
 from codesign_cases import drawn_with_features
 from volume import for_each, seeds
 
-from ddlopt.models.codesign import CodesignInstance
-from ddlopt.models.codesign.bounds import lower_bound, refuse_too_large
+from ddlopt.models.codesign import CodesignInstance, CodesignPlan, evaluate
+from ddlopt.models.codesign.bounds import fits, lower_bound, refuse_too_large
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.topology import TopologyDesign
 
 
 def own_times(instance):
@@ -60,6 +61,36 @@ def two_layers(alone_s, overlap="none", bandwidth=1.0, edges=((0, 1),)):
 )
 def test_averages_and_the_path_by_hand(instance, seconds):
     assert lower_bound(instance) == pytest.approx(seconds, rel=1e-6)
+    assert lower_bound(instance) < seconds
+
+
+def test_traffic_counts_by_its_own_hops():
+    """Over two links 8 bytes one way and 4 the other take 4 and 2 s; a ring takes twice as long for each byte."""
+    data = json.loads(two_layers(3.0).to_json())
+    for layer, traffic in zip(data["layers"], ([[0, 1, 8.0]], [[1, 0, 4.0]]), strict=True):
+        layer["strategies"] = [layer["strategies"][0] | {"reductions": [], "traffic": traffic}]
+    assert lower_bound(CodesignInstance.from_data(data)) == pytest.approx(4 + 4 + 4 + 2, rel=1e-6)
+
+
+def test_a_layer_waits_for_all_that_it_reads():
+    """1 s and 5 s on servers of their own, then 2 s on the first."""
+    data = json.loads(two_layers(3.0).to_json())
+    alone = {"batch_parts": 1, "servers": [0]}, {"batch_parts": 1, "servers": [1]}
+    layers = [
+        {"name": name, "strategies": [{"name": "only", "writes": place, "measured_s": time} | reads]}
+        for name, place, time, reads in (("a", 0, 1.0, {}), ("b", 1, 5.0, {}), ("c", 0, 2.0, {"reads": 0}))
+    ]
+    given = data | {"layouts": list(alone), "group_sets": [], "layers": layers, "edges": [[0, 2], [1, 2]]}
+    instance = CodesignInstance.from_data(given)
+    links = TopologyDesign(instance="two", links=((0, 1, 1), (1, 0, 1)))
+    plan = CodesignPlan(instance="two", strategies=("only",) * 3, design=links)
+    found = evaluate(instance, plan)
+    assert (found.violations, found.objective) == ((), 7)
+    assert fits(instance)
+    small = instance.device.model_copy(update={"memory_bytes": 1.0})
+    strategies = [[each | {"memory_bytes": 2.0} for each in layer["strategies"]] for layer in layers]
+    heavy = [layer | {"strategies": own} for layer, own in zip(layers, strategies, strict=True)]
+    assert not fits(CodesignInstance.from_data(given | {"layers": heavy, "device": small.model_dump()}))
 
 
 def test_nothing_to_do_takes_no_time():
