@@ -137,12 +137,13 @@ def racks(servers=None, links=None, duplex=True, rate=None, **changes):
 
 
 @pytest.mark.parametrize("rate", [12.5e9, 0.5])
-@pytest.mark.parametrize("both", [True, False])
-def test_servers_of_different_sizes_that_a_ring_each_leaves(rate, both):
+@pytest.mark.parametrize("wider", [None, "out", "in"])
+def test_servers_of_different_sizes_that_a_ring_each_leaves(rate, wider):
     """Four places, one and one: up to three workers leave room for the ring of another job, six take all three."""
     out = [(server, 3, rate) for server in range(3)]
-    links = out if both else [*((u, v, 10 * each) for u, v, each in out), *((v, u, each) for u, v, each in out)]
-    (row,) = ring_rows(racks([4, 1, 1], links, both, rate))
+    one, other = (10, 1) if wider == "out" else (1, 10)
+    apart = [*((u, v, one * each) for u, v, each in out), *((v, u, other * each) for u, v, each in out)]
+    (row,) = ring_rows(racks([4, 1, 1], apart if wider else out, not wider, rate))
     assert row.capacity == 3
     assert row.units[0].tolist()[:7] == [0, 0, 0, 0, 1, 2, 3]
 
