@@ -1,6 +1,8 @@
 """Regions of plans of matchings, and loans of their leaves: small cases by hand, and by definition."""
 
+import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +10,8 @@ import pytest
 
 from ddlopt.certificates.gossip.matchings.leaf import is_lendable
 from ddlopt.certificates.gossip.matchings.regions import Region, Regions
-from ddlopt.certificates.gossip.matchings.tree import is_image
+from ddlopt.certificates.gossip.matchings.tree import MatchingsCertificate, children_of, is_image, orbits_of
+from ddlopt.models.errors import RefutedError
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.models.gossip.network import Network
 
@@ -60,6 +63,23 @@ def test_levels_are_in_order_and_share_the_budget():
 def test_a_region_is_in_another_one(one, other, inside):
     whole = {"level": (0, 0), "decided": (False, False), "low": (Fraction(0),) * 2, "high": (Fraction(1),) * 2}
     assert is_image(Region(**whole | one), Region(**whole | other), [0, 1]) == inside
+
+
+def test_an_orbit_is_divided_only_where_all_its_edges_are_the_same():
+    path = regions_of((0, 1), (1, 2))
+    orbits, root = orbits_of(path, [(2, 1, 0)]), path.root
+    assert root.alike
+    first, later = children_of(path, root, orbits, ["orbit", 0])
+    assert (first.level, later) == ((0, 1), None)  # where neither is at the first level nobody is
+    for changed in ({"decided": (False, True)}, {"level": (0, 1)}, {"alike": False}):
+        with pytest.raises(RefutedError, match="not the same for all edges"):
+            children_of(path, replace(root, **changed), orbits, ["orbit", 0])
+
+
+def test_nodes_of_every_kind_are_read():
+    nodes = [["split", 0, 9], ["edge", 0], ["orbit", 1], ["image", 0, [1, 0]], ["leaf", [[1]], [2], [3]]]
+    good = MatchingsCertificate("x", "0" * 64, Fraction(1, 2), ((1, 0),), nodes)
+    assert MatchingsCertificate.from_data(json.loads(good.text)).nodes == nodes
 
 
 def test_loans_are_those_that_leave_the_square_of_the_mean_convex():
