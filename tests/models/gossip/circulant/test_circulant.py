@@ -148,7 +148,7 @@ def test_averaging_time():
     asked = instance(8, 2, "averaging")
     found = evaluate(asked, graph((1,), (1 / (3 - c),)))
     assert found.details["averaging_time"] == pytest.approx(1 / np.log((3 - c) / (1 + c)), rel=1e-9)
-    assert "averaging_time" not in evaluate(asked, graph((1,), (1.0,))).details  # 1 - 4 is farther than 1
+    assert "averaging_time" not in evaluate(asked, graph((1,), (0.6,))).details  # 1 - 2.4 is farther than 1
     # A weight of -1: 1 + 2 - 2 cos of the largest angle is 5.
     assert evaluate(asked, graph((1,), (-1.0,))).objective == pytest.approx(5)
 
