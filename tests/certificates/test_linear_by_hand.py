@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -41,6 +42,23 @@ def whole(cost, low, high, claim, step=None, rows=(), integer=(True, True)):
 )
 def test_reduced_costs_leave_what_does_not_reach_the_claim(program, left):
     assert program.fixed(0, {}, {}, {}) == left
+
+
+def test_what_is_lost_by_rounding_is_needed_besides():
+    """Half a unit may be lost: 3 or more proves no more than 2.5, and 4 is above 3 whatever is lost."""
+    for step, left in ((None, 3), (Fraction(1), 2)):
+        program = replace(whole([1], 0, 5, 3, step=step), lost=Fraction(1, 2))
+        assert program.fixed(0, {}, {}, {}) == [(1, 0, left)]
+        assert program.value(0, {}, {0: left}, {}) == left - Fraction(1, 2)
+        assert not program.suffices(program.value(0, {}, {0: left}, {}))
+        assert program.suffices(program.value(0, {}, {0: left + 1}, {}))
+
+
+def test_what_is_proven_may_be_just_the_claim():
+    for step in (None, 1):
+        assert whole([1], 0, 5, 3, step=step).suffices(Fraction(3))
+    assert not whole([1], 0, 5, 3).suffices(Fraction(3) - Fraction(1, 10**9))
+    assert not whole([1], 0, 5, 3).suffices(Fraction(0), infeasible=True)
 
 
 def test_rows_that_contradict_fix_columns_too():
@@ -121,6 +139,9 @@ def test_cuts_may_take_the_other_limit_of_all_rows():
     good = LinearCertificate("x", "0" * 64, "exact", "0" * 64, Fraction(-1), nodes, [["mir", 2, [0], [1], [0], []]])
     written = json.loads(good.text)
     assert LinearCertificate.from_data(written).cuts == good.cuts
+    assert LinearCertificate.from_data(written | {"cuts": [["mir", 1, [0], [1], [0], []]]}).cuts[0][1] == 1
+    with pytest.raises(SolutionError):
+        LinearCertificate.from_data(written | {"nodes": [["dual", 0, [0, 1], [1, True]]]})
     for most, is_read in ((2**4000, False), (2**4000 - 1, True)):
         for number in (most, -most):
             data = written | {"nodes": [["dual", 0, [0], [number]]]}

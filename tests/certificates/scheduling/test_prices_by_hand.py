@@ -219,6 +219,44 @@ def test_workers_on_types_are_where_they_cost_least(more):
     assert met > 10
 
 
+@pytest.mark.parametrize("more", [{"uneven": True, "places": (2, 2)}, {"energy": True, "places": (2, 2)}])
+def test_types_have_their_demands_their_energy_and_their_gains(more):
+    met = set()
+    for seed in range(8):
+        instance = random_instance(np.random.default_rng(seed), jobs=2, slots=3, types="mixed", **more)
+        if not instance.typed:
+            continue
+        cluster, names = TypedCluster(instance), instance.resources
+        taken = [[Fraction(job.demand.get(name, 0.0)) for name in names] for job in instance.jobs]
+        met.add(taken[0] == taken[1])
+        assert cluster.demand == ([[1], [1]] if taken[0] == taken[1] else taken)
+        for place, job in enumerate(instance.jobs):
+            choice = offer(instance, cluster, place, 2**20, [[0] * len(cluster.capacity)] * instance.slots)
+            options = options_on_types(instance, cluster, place)
+            for gain, (_, width, pace) in zip(choice.gains.tolist(), options, strict=True):
+                rate = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * pace
+                parts = rate * Fraction(instance.slot_s) * PARTS / Fraction(job.minibatches)
+                assert gain == PARTS <= parts or 0 <= gain - parts < 1
+    assert False in met if "uneven" in more else met == {True}
+
+
+def test_the_thriftiest_server_of_a_type_counts():
+    """Servers of 2 places: 30 W a worker, and 10 + 20 / 2; at 0.5 for a joule and slots of 2 s."""
+    servers = [
+        {"count": 1, "capacity": {"gpu": 2}, "type": "a", "idle_w": idle, "worker_w": worker}
+        for idle, worker in ((0.0, 30.0), (20.0, 10.0))
+    ]
+    data = RACKS.model_dump(mode="json") | {
+        "servers": servers, "network": None, "energy_price_per_j": 0.5, "slot_s": 2.0, "bandwidth": "reserved",
+        "jobs": [
+            job.model_dump(mode="json") | {"max_workers": 2, "min_workers": 1, "speeds": {"a": 1.0}}
+            for job in RACKS.jobs[:2]
+        ],
+    }  # fmt: skip
+    instance = SchedulingInstance.from_data(data)
+    assert TypedCluster(instance).worker_cost == [Fraction(1, 2) * (10 + 10) * 2]
+
+
 def test_no_charge_makes_all_of_a_job_worth_its_cost():
     """Beyond what all progress is worth it may be any number, but not less."""
     cluster, free = Cluster(RACKS), [[0]] * RACKS.slots
@@ -228,6 +266,8 @@ def test_no_charge_makes_all_of_a_job_worth_its_cost():
     assert (choice.costs > int(choice.worth(np.array([PARTS]))[0])).all()
     charged = offer(RACKS, cluster, 0, 2**20, free, [[5] * len(widths) for _ in window])
     assert (charged.costs == 5).all()
+    paid = offer(RACKS, cluster, 0, 2**20, [[7]] * RACKS.slots, [[0] * len(widths) for _ in window])
+    assert (paid.costs == 7 * widths).all()
 
 
 def test_a_scale_is_one_or_more():
