@@ -21,6 +21,7 @@ from ddlopt.models.topology.bounds import (
     lower_bound,
     metric_bound,
     pairs_within,
+    views_of,
 )
 from ddlopt.models.topology.exact_bounds import exact_lower_bound
 from ddlopt.solvers.topology.balance.balance import Job, balance, heads_of
@@ -104,6 +105,33 @@ def test_direct_bound_is_exact_without_forwarding():
     bounds = congestion_bounds(job(traffic, 3, host_forwarding=False))
     assert bounds["direct"] == 4.5
     assert bounds["node"] == pytest.approx(11 / 3)
+
+
+def test_bytes_are_bytes_in_any_unit():
+    rng = np.random.default_rng(2)
+    for optics in ("one_way", "duplex"):
+        for traffic in (random_traffic(rng, 6), random_traffic(rng, 6, 0.4), np.ones((6, 6)) - np.eye(6)):
+            groups = [((0, 1, 2), 3.0), (tuple(range(6)), 1.0)]
+            small = [(members, size / 1024) for members, size in groups]
+            whole = congestion_bounds(job(traffic, 2, groups, optics=optics))
+            found = congestion_bounds(job(traffic / 1024, 2, small, optics=optics))
+            assert {name: 1024 * each for name, each in found.items()} == pytest.approx(whole, rel=1e-9)
+
+
+def test_without_forwarding_the_largest_group_that_few_links_serve_counts():
+    """Hops of 2 · 3/4 · 8 bytes over two links each, and of 2 · 1/2 · 4 over one."""
+    options = {"host_forwarding": False, "parallel_links": False}
+    groups = [((0, 1, 2, 3), 8.0), ((0, 1), 4.0)]
+    assert congestion_bounds(job(np.zeros((4, 4)), 2, groups, **options))["direct"] >= 12 / 2
+    assert congestion_bounds(job(np.zeros((4, 4)), 2, groups[::-1], **options))["direct"] >= 12 / 2
+
+
+def test_duplex_optics_see_the_mean_of_both_directions():
+    pairs = np.array([[0.0, 4, 2], [0, 0, 6], [8, 0, 0]])
+    given, turned, mean = views_of(pairs, True)
+    assert (given.tolist(), turned.tolist()) == (pairs.tolist(), pairs.T.tolist())
+    assert mean.tolist() == [[0, 2, 5], [2, 0, 3], [5, 3, 0]]
+    assert len(views_of(pairs, False)) == 2
 
 
 def test_cut_bound_counts_the_pairs_of_a_small_dense_network():

@@ -196,3 +196,17 @@ def test_a_design_for_another_instance_is_refused():
     foreign = ring_design(instance_digest=ring_instance(compute_s=1.0).digest)
     with pytest.raises(SolutionError, match="made for instance 'four'"):
         evaluate(ring_instance(), foreign)
+
+
+def test_violations_say_by_how_much():
+    rings = [*ring_design().rings, ring_design().rings[0].model_copy(update={"group": 3})]
+    (found,) = evaluate(ring_instance(), ring_design(rings=rings)).violations
+    assert (found.kind, found.lhs, found.rhs) == ("ring_has_a_group", 3, 0)  # of groups 0 to 0
+    for path, end in (((3, 0, 1), 1), ((), -1)):
+        paths = [*ring_design().rings[0].paths[:3], path]
+        broken = [ring_design().rings[0].model_copy(update={"paths": paths})]
+        found = evaluate(ring_instance(), ring_design(rings=broken)).violations[0]
+        assert (found.kind, found.lhs, found.rhs) == ("path_joins_its_ends", end, 0)
+    found = evaluate(ring_instance(host_forwarding=False), ring_design()).violations
+    assert [(each.kind, each.rhs) for each in found] == [("nobody_forwards", 1)] * 8
+    assert sorted(each.lhs for each in found) == [2] * 4 + [3] * 4  # hops of the routes that take several
