@@ -22,7 +22,7 @@ SMALL = ("tiny-step", "tiny-codesign")
 """Workloads beside TopoOpt's, whose plans are found in an instant."""
 # Definitions.
 _HOURS_S = 3600.0
-_BYTES_OF_GIGABIT = 1e9 / 8
+_BYTES_OF_GIGABIT = 1e9 / 8  # eight bits a byte
 
 
 def joint(
