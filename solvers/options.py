@@ -1,5 +1,6 @@
 """Options of methods, in one syntax everywhere: ``link-exchange:effort=0.1,…``."""
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -185,6 +186,9 @@ def _value(what: str, text: str, hint: Any) -> Any:
     try:
         return adapter.validate_json(json.dumps(found))  # of which lists are tuples, too
     except ValidationError as problem:
+        # A word may look like something else: none, true, 5.
+        with contextlib.suppress(ValidationError):
+            return adapter.validate_python(text)
         expected = problem.errors(include_url=False)[0]["msg"]
         raise OptionError(f"{what} is {text!r}: {expected[:1].lower()}{expected[1:]}") from None
 

@@ -27,7 +27,8 @@ class Odd:
     whole: int = 1
     share: float = 0.5
     on: bool = True
-    rule: Literal["one", "two"] = "one"
+    rule: Literal["one", "two", "none"] = "one"
+    label: str = ""
     some: tuple[int, ...] = ()
     least: float | None = None
     pool: Executor | None = None
@@ -49,6 +50,8 @@ class Odd:
         ("on=false,rule=two", {"on": False, "rule": "two"}),
         ("on=False", {"on": False}),
         ("least=none", {"least": None}),
+        ("rule=none", {"rule": "none"}),
+        ("label=5", {"label": "5"}),
         ("least=1e-3", {"least": 1e-3}),
         ("some=[1,2],whole=3", {"some": [1, 2], "whole": 3}),
     ],
@@ -65,7 +68,10 @@ def test_values_have_the_type_of_the_option(text, value):
     [
         ("odd:", "ends with a colon"),
         ("odd:whole", "has no option 'whole'"),
-        ("odd:other=1", "has no option 'other=1'; write NAME=VALUE, it has: whole, share, on, rule, some, least"),
+        (
+            "odd:other=1",
+            "has no option 'other=1'; write NAME=VALUE, it has: whole, share, on, rule, label, some, least",
+        ),
         ("odd:inner=1", "has no option 'inner=1'"),
         ("odd:pool=1", "has no option 'pool=1'"),
         ("odd:name=x", "has no option 'name=x'"),
