@@ -53,9 +53,14 @@ def pool(instance: SchedulingInstance) -> Pool:
         )
     )
     if instance.server_count > 1 and (demand == demand[0]).all():
-        places = float(most_workers(capacity, demand[0]).sum())
+        places = float(_held(instance).sum())
         return Pool(np.ones((len(instance.jobs), 1)), np.array([places]), not matters)
     return Pool(demand, capacity.sum(axis=0), instance.server_count == 1 and not matters)
+
+
+def _held(instance: SchedulingInstance) -> npt.NDArray[np.int64]:
+    """(S,) workers that each server holds, where all take the same: as many as the check of a schedule lets pass."""
+    return most_workers(instance.capacity * (1 + FEASIBILITY_TOL), instance.demand[0])
 
 
 class _Shelves:
@@ -139,11 +144,9 @@ class Placer:
         self.instance = instance
         self.placed: dict[int, Workers] = {}
         self._widths: dict[int, int] = {}
-        demand, capacity = instance.demand, instance.capacity
+        demand = instance.demand
         alike = instance.server_count > 1 and bool((demand == demand[0]).all())
-        self._space: _Shelves | _Rooms = (
-            _Shelves(most_workers(capacity, demand[0]).tolist()) if alike else _Rooms(instance)
-        )
+        self._space: _Shelves | _Rooms = _Shelves(_held(instance).tolist()) if alike else _Rooms(instance)
 
     def place(self, widths: Mapping[int, int]) -> dict[int, Workers]:
         """Workers of every job in the next slot, for positive widths by job.

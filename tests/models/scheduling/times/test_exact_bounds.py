@@ -11,6 +11,7 @@ from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling import Job, RingTiming, Run, Schedule, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.bounds import bound
+from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.times.bounds import exact_time_bound
 
 MAKESPANS = [name for name in instances.names("scheduling") if instances.load(name).objective == "makespan"]
@@ -43,14 +44,17 @@ def test_other_objectives_have_none():
 
 
 @pytest.mark.parametrize("missing", [0.0, 5e-10])
-def test_a_server_holds_what_the_check_lets_pass(missing):
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_server_holds_what_the_check_lets_pass(count, missing):
     """Three jobs of a GPU each run at once on a hair less than three, which the check takes for rounding."""
     timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
-    jobs = tuple(Job(name=name, max_workers=1, timing=timing, minibatches=2) for name in "abc")
-    servers = (ServerGroup(capacity={"gpu": 3 * (1 - missing)}),)
-    asked = SchedulingInstance(name="x", slots=9, slot_s=1, servers=servers, jobs=jobs, objective="makespan")
-    runs = tuple(Run(job=job, start=0, slots=2, workers=((0, 1),)) for job in range(3))
+    jobs = tuple(Job(name=str(k), max_workers=1, timing=timing, minibatches=2) for k in range(3 * count))
+    servers = (ServerGroup(count=count, capacity={"gpu": 3 * (1 - missing)}),)
+    asked = SchedulingInstance(name="x", slots=2, slot_s=1, servers=servers, jobs=jobs, objective="makespan")
+    runs = tuple(Run(job=k, start=0, slots=2, workers=((k // 3, 1),)) for k in range(3 * count))
     found = evaluate(asked, Schedule(instance="x", runs=runs), exact=True)
     assert found.violations == ()
     assert exact_time_bound(asked) == found.objective == 2
-    assert bound(asked) == 2
+    assert bound(asked) == PROBLEM.tightest_bound(asked) == 2
+    useful = asked.changed(objective="utility")
+    assert PROBLEM.tightest_bound(useful) >= evaluate(useful, Schedule(instance="x", runs=runs)).objective == 3 * count
