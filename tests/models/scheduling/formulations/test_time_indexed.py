@@ -232,7 +232,7 @@ def test_start_without_the_end_that_a_job_needs_is_none():
         (
             TimeIndexed(),
             {"contention": Contention(between_servers_bytes_per_s=1, within_server_bytes_per_s=2)},
-            "rigid-gangs",
+            "depends on the others; use exact",
         ),
         (TimeIndexed(), {"network": Network(links=((0, 1, 1),)), "bandwidth": "shared"}, "bandwidth is shared"),
         (TimeIndexed(done=(1.0, 2.0)), {}, "2 figures, but there are 1 jobs"),
