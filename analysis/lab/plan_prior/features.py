@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
-from ddlopt.solvers.deployment.plan.actions import Action
-from ddlopt.solvers.deployment.plan.search import forward_order
+from ddlopt.solvers.deployment.plan.actions import Action, forward_order
 
 Floats = npt.NDArray[np.float64]
 

@@ -134,6 +134,15 @@ def _fill(times: Sequence[Sequence[float]], most: float) -> list[int] | None:
     return places
 
 
+def forward_order(instance: DeploymentInstance) -> Ints:
+    """(groups,) groups by the longest way that is left to the end of the step from any of their operators."""
+    left = np.zeros(len(instance.operators), dtype=np.int64)
+    for place in reversed(instance.order):
+        left[place] = max((left[reader] + 1 for reader in instance.readers[place]), default=0)
+    longest = [-max(left[place] for place in members) for members in instance.members]
+    return np.argsort(longest, kind="stable")
+
+
 def group_plan(instance: DeploymentInstance, group: int, action: Action) -> GroupPlan:
     """An action as it stands in a deployment."""
     parallel = action.mode == "model_parallel"

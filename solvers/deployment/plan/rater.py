@@ -42,23 +42,16 @@ class PlanRater:
     instance : DeploymentInstance
     splits : sequence of {"even", "speed"}
         That actions may have.
-    pins : bool
-        Whether rows may also put a whole group on one device of several that are alike.
 
     Attributes
     ----------
-    pins : tuple of (int, int)
-        Action and device; a row counts them from ``len(actions)`` on.
     duplicated : (operators,) array or None
         Operators that are duplicated wherever they can be, in all plans rated.
     """
 
-    def __init__(
-        self, instance: DeploymentInstance, splits: Sequence[Split] = ("even", "speed"), pins: bool = False
-    ) -> None:
+    def __init__(self, instance: DeploymentInstance, splits: Sequence[Split] = ("even", "speed")) -> None:
         self.instance = instance
         self.actions: tuple[Action, ...] = actions(instance, splits)
-        self.pins = _pins(instance, self.actions) if pins else ()
         self.rated = 0
         self.duplicated: Ints | None = None
         self.best: Ints | None = None
@@ -68,8 +61,7 @@ class PlanRater:
     def rate(self, row: Ints, above_s: float = math.inf) -> Rating:
         """Rating of (groups,) actions; infinite where the step is seen to take more than ``above_s``."""
         self.rated += 1
-        chosen, devices = self._decoded(row)
-        run = self.simulator.run(chosen, self.duplicated, devices, above=above_s)
+        run = self.simulator.run(row, self.duplicated, above=above_s)
         if math.isinf(run.time_s):
             return WORST
         rating = Rating(max(run.excess_bytes, 0.0), run.time_s)
@@ -147,34 +139,8 @@ class PlanRater:
         if self.best is None or not self.best_rating.fits:
             raise NoSolutionError(f"none of {self.rated} plans fits in the memory of the devices")
         duplicated = () if self.duplicated is None else np.flatnonzero(self.duplicated).tolist()
-        chosen, devices = self._decoded(self.best)
-        return as_deployment(self.instance, [self.actions[number] for number in chosen], duplicated, devices)
-
-    @property
-    def choices(self) -> int:
-        """What a row may have for a group: actions, then pins."""
-        return len(self.actions) + len(self.pins)
-
-    def _decoded(self, row: Ints) -> tuple[Ints, Ints | None]:
-        """The actions of a row, and the devices of operators whose group is on one device."""
-        pinned = np.flatnonzero(row >= len(self.actions))
-        if not len(pinned):
-            return row, None
-        chosen, devices = row.copy(), np.full(len(self.instance.operators), -1)
-        for group in pinned:
-            chosen[group], device = self.pins[row[group] - len(self.actions)]
-            devices[list(self.instance.members[group])] = device
-        return chosen, devices
+        return as_deployment(self.instance, [self.actions[number] for number in self.best], duplicated)
 
     def forget(self) -> None:
         """Rate from now on as if nothing had been rated."""
         self.best, self.best_rating = None, WORST
-
-
-def _pins(instance: DeploymentInstance, known: Sequence[Action]) -> tuple[tuple[int, int], ...]:
-    """Every device of groups that have several, with the action that leaves open which one operators have."""
-    numbers = {action: number for number, action in enumerate(known)}
-    several = [j for j, group in enumerate(instance.device_groups) if group.count > 1]
-    return tuple(
-        (numbers[Action((j,), "model_parallel")], device) for j in several for device in instance.devices_of((j,))
-    )

@@ -1,4 +1,4 @@
-"""Our local search over plans: single groups, and runs of groups that follow each other, get another action."""
+"""Our search over plans: local search on single groups and runs of groups, then annealing on all deployments."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -7,20 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
-from ddlopt.solvers.deployment.plan.actions import lists_all_sets
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.deployment.plan.actions import forward_order, lists_all_sets
+from ddlopt.solvers.deployment.plan.annealing import Annealing
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Ints = npt.NDArray[np.int64]
-
-
-def forward_order(instance: DeploymentInstance) -> Ints:
-    """(groups,) groups by the longest way that is left to the end of the step from any of their operators."""
-    left = np.zeros(len(instance.operators), dtype=np.int64)
-    for place in reversed(instance.order):
-        left[place] = max((left[reader] + 1 for reader in instance.readers[place]), default=0)
-    longest = [-max(left[place] for place in members) for members in instance.members]
-    return np.argsort(longest, kind="stable")
 
 
 class Walk:
@@ -32,16 +25,10 @@ class Walk:
     clock : Clock
         Improvements of the best plan are reported to it.
     rng : numpy.random.Generator
-
-    Attributes
-    ----------
-    choices : int
-        What moves and kicks choose from: the actions, until the caller says otherwise.
     """
 
     def __init__(self, rater: PlanRater, clock: Clock, rng: np.random.Generator) -> None:
         self.rater, self.clock, self.rng = rater, clock, rng
-        self.choices = len(rater.actions)
         self.order = forward_order(rater.instance)
 
     def descend(self, row: Ints, rating: Rating) -> tuple[Ints, Rating]:
@@ -59,7 +46,7 @@ class Walk:
     def kick(self, row: Ints) -> Ints:
         """A run of groups gets an action at random."""
         row = row.copy()
-        row[self._run(int(self.rng.integers(len(self.order))))] = self.rng.integers(self.choices)
+        row[self._run(int(self.rng.integers(len(self.order))))] = self.rng.integers(len(self.rater.actions))
         return row
 
     def _run(self, first: int) -> Ints:
@@ -83,8 +70,8 @@ class Walk:
 
     def _promising(self, row: Ints, groups: Ints) -> Ints:
         """All actions at random, first those that other groups have: what is placed alike need not be sent."""
-        used = np.isin(np.arange(self.choices), row)
-        actions = self.rng.permutation(self.choices)
+        used = np.isin(np.arange(len(self.rater.actions)), row)
+        actions = self.rng.permutation(len(self.rater.actions))
         return np.concatenate([actions[used[actions]], actions[~used[actions]]])
 
 
@@ -120,22 +107,25 @@ def best_staged(rater: PlanRater, clock: Clock, row: Ints, rating: Rating) -> tu
 
 @dataclass(frozen=True)
 class PlanSearch(Heuristic, uses=("seed",)):
-    """Iterated local search: descents by moves of single groups and of runs of groups, with random kicks in between.
+    """Iterated local search on groups and runs of groups, then simulated annealing over all deployments.
 
-    It starts from the best plan that treats all groups alike, with more than 8 device groups also from stages
-    (:func:`best_staged`), and goes back to the best after a kick that does not lead to a better or equal plan. With
-    more than 8 device groups not all sets of them are tried (:func:`~.device_sets`); ``device_sets`` says how many are.
-    Then it goes on with *pins*: moves that also put a whole group on one device of several that are alike. Where no
-    plan has fitted in memory by the end of the first descent it does so at once: devices that each have a few groups
-    need least.
+    Local search starts from the best plan that treats all groups the same, with more than 8 device groups also from
+    stages (:func:`best_staged`), and goes back to the best after a kick that does not lead to a better or equal plan.
+    It moves whole groups to actions, which is quick where groups are many, and gets stuck where memory is scarce. There
+    :class:`~ddlopt.solvers.deployment.plan.annealing.Annealing` goes on, which also moves single operators and goes
+    through plans that do not fit. With more than 8 device groups not all sets of them are tried
+    (:func:`~.device_sets`); ``device_sets`` says how many are.
 
     Parameters
     ----------
     kicks : int
-        Without pins, and again with them; fewer where the time is up.
+        Of local search; fewer where the time is up.
+    moves : int
+        Of annealing; fewer where the time is up.
     """
 
     kicks: int = 30
+    moves: int = 40_000
 
     name: ClassVar[str] = "plan-search"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
@@ -143,23 +133,22 @@ class PlanSearch(Heuristic, uses=("seed",)):
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best plan found."""
-        rater = PlanRater(instance, pins=True)
+        rater, rng = PlanRater(instance), np.random.default_rng(seed)
         row, rating = rater.best_uniform(clock)
         if not lists_all_sets(instance):
             row, rating = best_staged(rater, clock, row, rating)
-        walk, kicks = Walk(rater, clock, np.random.default_rng(seed)), 0
-        row, rating = walk.descend(row, rating)
-        if rating.fits or not rater.pins:
-            row, rating, kicks = self._kicked(walk, row, rating)
-        if rater.pins:
-            walk.choices = rater.choices
-            kicks += self._kicked(walk, *walk.descend(row, rating))[2]
-        return rater.deployment(), {"rated": rater.rated, "kicks": kicks, **rater.menu}
+        row, rating, kicks = self._kicked(Walk(rater, clock, rng), row, rating)
+        annealing = Annealing(instance, rater.simulator, rng, clock)
+        annealing.run(row, self.moves)
+        if annealing.best is None:
+            raise NoSolutionError(f"none of {rater.rated + annealing.moves} plans fits in the memory of the devices")
+        return annealing.deployment(), {"rated": rater.rated, "kicks": kicks, "moves": annealing.moves, **rater.menu}
 
     def _kicked(self, walk: Walk, row: Ints, rating: Rating) -> tuple[Ints, Rating, int]:
-        """What kicks lead to from the end of a descent, and how many there were."""
+        """What a descent and kicks lead to, and how many kicks there were; none where no plan fits."""
+        row, rating = walk.descend(row, rating)
         for kicks in range(self.kicks):
-            if walk.clock.expired:
+            if walk.clock.expired or not rating.fits:
                 return row, rating, kicks
             offer = walk.kick(row)
             found, found_rating = walk.descend(offer, walk.rater.rate(offer))

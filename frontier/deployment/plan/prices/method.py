@@ -18,8 +18,8 @@ from ddlopt.models.errors import NoSolutionError, SolutionError
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.actions import MOST_SETS, lists_all_sets
-from ddlopt.solvers.deployment.plan.search import PlanSearch, forward_order
+from ddlopt.solvers.deployment.plan.actions import MOST_SETS, forward_order, lists_all_sets
+from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 

@@ -13,7 +13,7 @@ from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices, Bools
 from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
-from ddlopt.solvers.deployment.plan.search import forward_order
+from ddlopt.solvers.deployment.plan.actions import forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
 _TURNS = 5
