@@ -13,8 +13,8 @@ _LOOKS = 10_000_000
 """Partial plans that branch and bound may look at, which takes about a minute."""
 _VERY_FEW_GROUPS = 5
 """With which it ends within half a minute nearly always."""
-_FEW_KICKS = 30
-"""Of the search before it, which then has a plan to leave behind what is slower."""
+_FEW_MOVES = 10_000
+"""Of annealing before it, which then has a plan to prune by."""
 _FEW_GROUPS = 20
 """With which the makespan bound may be the better one."""
 _TREE = 0.7
@@ -33,7 +33,7 @@ def link(instance: DeploymentInstance, solver: str) -> Method | None:
     tree, prices = PlanTree(most=_LOOKS), PlanPrices()
     priced = prices.refuses(instance) is None
     if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
-        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, kicks=_FEW_KICKS), lambda _: PlanTree())
+        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, moves=_FEW_MOVES), lambda _: PlanTree())
     if instance.groups > _FEW_GROUPS and priced:
         # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
         return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: prices, lambda _: _SEARCH)

@@ -68,6 +68,11 @@ class Plan:
     duplicated: Ints
     device: Ints
 
+    @classmethod
+    def of_actions(cls, action: Ints, operators: int) -> "Plan":
+        """With devices by the rule of the actions, and nothing duplicated."""
+        return cls(action, np.zeros(operators, np.int64), np.full(operators, -1))
+
     def copy(self) -> "Plan":
         """One that may be changed."""
         return Plan(self.action.copy(), self.duplicated.copy(), self.device.copy())
@@ -113,6 +118,8 @@ class Annealing:
         self.actions = simulator.actions
         self.best: Plan | None = None
         self.best_s, self.moves = math.inf, 0
+        self._start: Plan | None = None
+        self._start_s, self._unit_s = math.inf, 0.0
         self._numbers = {action: number for number, action in enumerate(self.actions)}
         self._order = forward_order(instance)
         self._members = [np.array(own) for own in instance.members]
@@ -128,15 +135,20 @@ class Annealing:
         assert self.best is not None
         return self.simulator.deployment(self.best.action, self.best.duplicated, self.best.device)
 
-    def run(self, row: Ints, moves: int) -> None:
-        """Runs until there have been so many moves, or the time is up; the first starts from (groups,) actions."""
-        operators, length = len(self.instance.operators), self.effort.first
-        plan = start = Plan(row, np.zeros(operators, np.int64), np.full(operators, -1))
-        self._unit_s = self.simulator.run(row).time_s
-        self._rated(plan, math.inf)
+    def meet(self, plan: Plan) -> None:
+        """Look at a plan that :meth:`run` may start from."""
+        if math.isinf(self._start_s):
+            self._unit_s = self.simulator.run(plan.action, plan.duplicated, plan.device).time_s
+        worth_s = self._rated(plan, math.inf)
+        if self._start is None or worth_s < self._start_s:
+            self._start, self._start_s = plan, worth_s
+
+    def run(self, moves: int) -> None:
+        """Runs from the best plan met, until there have been so many moves, or the time is up."""
+        assert self._start is not None, "no plan to start from has been met"
+        length = self.effort.first
         while self.moves < moves and not self.clock.expired:
-            self._anneal(plan, min(length, moves - self.moves))
-            plan = start if self.best is None else self.best
+            self._anneal(self._start if self.best is None else self.best, min(length, moves - self.moves))
             length = int(length * self.effort.longer)
 
     def _anneal(self, start: Plan, moves: int) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.plan.actions import forward_order, lists_all_sets
-from ddlopt.solvers.deployment.plan.annealing import Annealing
+from ddlopt.solvers.deployment.plan.annealing import Annealing, Plan
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -139,7 +139,8 @@ class PlanSearch(Heuristic, uses=("seed",)):
             row, rating = best_staged(rater, clock, row, rating)
         row, rating, kicks = self._kicked(Walk(rater, clock, rng), row, rating)
         annealing = Annealing(instance, rater.simulator, rng, clock)
-        annealing.run(row, self.moves)
+        annealing.meet(Plan.of_actions(row, len(instance.operators)))
+        annealing.run(self.moves)
         if annealing.best is None:
             raise NoSolutionError(f"none of {rater.rated + annealing.moves} plans fits in the memory of the devices")
         return annealing.deployment(), {"rated": rater.rated, "kicks": kicks, "moves": annealing.moves, **rater.menu}

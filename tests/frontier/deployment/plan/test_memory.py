@@ -186,7 +186,7 @@ def test_parts_end_at_the_best_of_all_plans_that_fit(seed):
     if best.status is Status.OPTIMAL:
         assert parts.bound_s == pytest.approx(best.objective)
         assert parts.found_s == pytest.approx(best.objective)
-        found = PlanPrices(kicks=5).solve(instance, Limits())
+        found = PlanPrices(moves=3000).solve(instance, Limits())
         assert found.objective == pytest.approx(best.objective)
         assert found.bound == pytest.approx(best.objective, rel=2e-4)
         assert evaluate(instance, found.solution).feasible

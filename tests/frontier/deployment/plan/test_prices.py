@@ -191,7 +191,7 @@ def test_the_bound_holds_for_the_best_of_all_plans(seed):
     everything = BruteForce(most=10_000_000).solve(instance, Limits())
     assert everything.status is Status.OPTIMAL
     assert everything.scope is None
-    result = PlanPrices(kicks=5).solve(instance, Limits())
+    result = PlanPrices(moves=3000).solve(instance, Limits())
     assert 0 < result.bound <= everything.objective * (1 + 1e-9)
     assert result.objective >= everything.objective * (1 - 1e-9)
     assert evaluate(instance, result.solution).feasible
@@ -221,7 +221,7 @@ def test_a_step_that_takes_no_time_has_the_bound_0():
     instance = DeploymentInstance(
         name="nothing", operators=(operator,), device_groups=(group,), bandwidth_bytes_per_s=np.zeros((1, 1))
     )
-    result = PlanPrices(kicks=1).solve(instance, Limits())
+    result = PlanPrices(moves=200).solve(instance, Limits())
     assert result.objective == result.bound == 0.0
 
 

@@ -129,8 +129,7 @@ def test_moves_of_annealing_lead_to_plans_and_what_they_are_worth(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, operators=8, groups=4, device_groups=3)
     annealing = Annealing(instance, Simulator(instance), rng, Clock(Limits(), None))
-    annealing.run(np.zeros(4, np.int64), 0)
-    plan = Plan(np.zeros(4, np.int64), np.zeros(8, np.int64), np.full(8, -1))
+    plan = Plan.of_actions(np.zeros(4, np.int64), 8)
     kinds = set()
     for _ in range(200):
         plan = annealing._moved(plan)
