@@ -21,11 +21,15 @@ from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import actions
 from ddlopt.solvers.deployment.plan.rater import PlanRater
-from ddlopt.solvers.deployment.plan.search import PlanSearch, Walk
+from ddlopt.solvers.deployment.plan.search import Walk
 from ddlopt.solvers.heuristic import Clock
 
 NETWORKS = ("vgg16", "resnet50", "gpt2", "bert-base")
 """What is trained on; TAG's six networks, on which the prior is tried, are others."""
+
+
+_KICKS = 30
+"""Of local search on an instance, after which it finds little more."""
 
 
 class Example(NamedTuple):
@@ -57,7 +61,7 @@ def example(instance: DeploymentInstance, seconds: float, seed: int) -> Example 
     row, rating = rater.best_uniform(clock)
     walk = Walk(rater, clock, np.random.default_rng(seed))
     row, rating = walk.descend(row, rating)
-    for _ in range(PlanSearch.kicks):
+    for _ in range(_KICKS):
         offer = walk.kick(row)
         found, found_rating = walk.descend(offer, rater.rate(offer))
         if found_rating <= rating:

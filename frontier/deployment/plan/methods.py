@@ -15,6 +15,8 @@ _VERY_FEW_GROUPS = 5
 """With which it ends within half a minute nearly always."""
 _FEW_MOVES = 10_000
 """Of annealing before it, which then has a plan to prune by."""
+_MANY_MOVES = 300_000
+"""Of annealing where groups are more: a quarter of a minute with ten of them, a minute with forty."""
 _FEW_GROUPS = 20
 """With which the makespan bound may be the better one."""
 _TREE = 0.7
@@ -30,13 +32,13 @@ def link(instance: DeploymentInstance, solver: str) -> Method | None:
 
     Where groups are few, prices have a bound within a second or two, and branch and bound all of the time that is left.
     """
-    tree, prices = PlanTree(most=_LOOKS), PlanPrices()
+    tree, prices = PlanTree(most=_LOOKS), PlanPrices(moves=_MANY_MOVES)
     priced = prices.refuses(instance) is None
     if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
         return WarmStarted("exact", FAMILY, PlanPrices(parts=0, moves=_FEW_MOVES), lambda _: PlanTree())
     if instance.groups > _FEW_GROUPS and priced:
         # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
-        return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: prices, lambda _: _SEARCH)
+        return WarmStarted("exact", FAMILY, PlanSearch(_MANY_MOVES), lambda _: prices, lambda _: _SEARCH)
     if not priced:
         later: Method = WarmStarted("exact", FAMILY, PlanSearch(), lambda asked: closing(asked, solver))
         return WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _TREE) if tree.may_end(instance) else later

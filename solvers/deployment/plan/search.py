@@ -1,4 +1,4 @@
-"""Our search over plans: local search on single groups and runs of groups, then annealing on all deployments."""
+"""Our search over plans: annealing from a simple plan; and local search on single groups and runs of groups."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -107,25 +107,18 @@ def best_staged(rater: PlanRater, clock: Clock, row: Ints, rating: Rating) -> tu
 
 @dataclass(frozen=True)
 class PlanSearch(Heuristic, uses=("seed",)):
-    """Iterated local search on groups and runs of groups, then simulated annealing over all deployments.
+    """The best plan that treats all groups the same, then simulated annealing over all deployments.
 
-    Local search starts from the best plan that treats all groups the same, with more than 8 device groups also from
-    stages (:func:`best_staged`), and goes back to the best after a kick that does not lead to a better or equal plan.
-    It moves whole groups to actions, which is quick where groups are many, and gets stuck where memory is scarce. There
-    :class:`~ddlopt.solvers.deployment.plan.annealing.Annealing` goes on, which also moves single operators and goes
-    through plans that do not fit. With more than 8 device groups not all sets of them are tried
-    (:func:`~.device_sets`); ``device_sets`` says how many are.
+    With more than 8 device groups it starts from stages as well (:func:`best_staged`), and not all sets of device
+    groups are tried (:func:`~.device_sets`); ``device_sets`` says how many are.
 
     Parameters
     ----------
-    kicks : int
-        Of local search; fewer where the time is up.
     moves : int
         Of annealing; fewer where the time is up.
     """
 
-    kicks: int = 30
-    moves: int = 40_000
+    moves: int = 100_000
 
     name: ClassVar[str] = "plan-search"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
@@ -133,26 +126,13 @@ class PlanSearch(Heuristic, uses=("seed",)):
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
         """The best plan found."""
-        rater, rng = PlanRater(instance), np.random.default_rng(seed)
+        rater = PlanRater(instance)
         row, rating = rater.best_uniform(clock)
         if not lists_all_sets(instance):
             row, rating = best_staged(rater, clock, row, rating)
-        row, rating, kicks = self._kicked(Walk(rater, clock, rng), row, rating)
-        annealing = Annealing(instance, rater.simulator, rng, clock)
+        annealing = Annealing(instance, rater.simulator, np.random.default_rng(seed), clock)
         annealing.meet(Plan.of_actions(row, len(instance.operators)))
         annealing.run(self.moves)
         if annealing.best is None:
             raise NoSolutionError(f"none of {rater.rated + annealing.moves} plans fits in the memory of the devices")
-        return annealing.deployment(), {"rated": rater.rated, "kicks": kicks, "moves": annealing.moves, **rater.menu}
-
-    def _kicked(self, walk: Walk, row: Ints, rating: Rating) -> tuple[Ints, Rating, int]:
-        """What a descent and kicks lead to, and how many kicks there were; none where no plan fits."""
-        row, rating = walk.descend(row, rating)
-        for kicks in range(self.kicks):
-            if walk.clock.expired or not rating.fits:
-                return row, rating, kicks
-            offer = walk.kick(row)
-            found, found_rating = walk.descend(offer, walk.rater.rate(offer))
-            if found_rating <= rating:
-                row, rating = found, found_rating
-        return row, rating, self.kicks
+        return annealing.deployment(), {"rated": rater.rated + annealing.moves, **rater.menu}

@@ -91,7 +91,7 @@ def test_stages_fit_where_one_plan_for_all_does_not():
             "bandwidth_bytes_per_s": (1.0 - np.eye(groups)).tolist(),
         }
     )
-    found = PlanSearch(kicks=0, moves=200).solve(instance, Limits())
+    found = PlanSearch(moves=200).solve(instance, Limits())
     assert (found.checked, found.details["device_sets"]) == (True, 31)
     # With the time up before it begins there is an answer as well.
     clock = Clock(Limits(), None)
