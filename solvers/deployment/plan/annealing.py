@@ -22,13 +22,16 @@ class Effort:
     Parameters
     ----------
     first : int
-        Moves of the first run. Ten groups are near their best plan after some ten thousand.
+        Moves of the first two runs. Ten groups are near their best plan after some ten thousand.
     longer : float
-        How many times as many moves the next run has: in any time one run has had about half of it.
-    hot, cold : float
-        Temperature at the beginning and at the end of a run, in parts of the time of the first plan. Plans of drawn
-        instances that are one move apart differ by some per cent, and the last decisions by some tenths of one. Twice
-        as hot is better for BERT-Small on the test-bed, half as hot for BERT-Large.
+        How many times as many moves the next two runs have: in any time one run of each kind has had about a quarter.
+    hot, warm : float
+        Temperatures at the beginning of runs, in turn, in parts of the time of the first plan. Hot runs get from one
+        valley to another: where memory is scarce plans found with a beginning of 0.05 took up to 1.3 times as long as
+        with 0.15. Warm runs improve the best plan, which is worth more where forty groups have many decisions: on
+        BERT-Large 1.3 instead of 5.7 % are left after eight seconds.
+    cold : float
+        Temperature at the end of every run: the last decisions change the step by some tenths of a per cent.
     lacks : float
         Seconds added to a plan that does not fit, in parts of the time of the first plan: more than a move changes, and
         less than what separates good plans from others, so that a walk gets through plans that do not fit.
@@ -46,7 +49,8 @@ class Effort:
 
     first: int = 10_000
     longer: float = 2.0
-    hot: float = 0.05
+    hot: float = 0.15
+    warm: float = 0.02
     cold: float = 0.0005
     lacks: float = 0.3
     lacks_all: float = 10.0
@@ -154,12 +158,14 @@ class Annealing:
         assert self._start is not None, "no plan to start from has been met"
         length = self.effort.first
         while self.moves < moves and not self.clock.expired:
-            self._anneal(self._start if self.best is None else self.best, min(length, moves - self.moves))
+            for begin in (self.effort.hot, self.effort.warm):
+                start = self._start if self.best is None else self.best
+                self._anneal(start, min(length, max(1, moves - self.moves)), begin)
             length = int(length * self.effort.longer)
 
-    def _anneal(self, start: Plan, moves: int) -> None:
+    def _anneal(self, start: Plan, moves: int, heat: float) -> None:
         plan, worth_s = start, self._rated(start, math.inf)
-        fall, heat = (self.effort.cold / self.effort.hot) ** (1 / moves), self.effort.hot
+        fall = (self.effort.cold / heat) ** (1 / moves)
         for _ in range(moves):
             if self.clock.expired:
                 return

@@ -36,7 +36,7 @@ ENTRIES = entries(
     ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
     ("tag", "heuristic", "TAG's tree search over plans of operator groups, with a uniform, bounding or learned prior", "tag:Tag"),
     ("sufficient-factors", "heuristic", "TAG, or another search, then sufficient factors by a minimum cut", "sufficient_factors:WithFactors"),
-    ("plan-search", "heuristic", "our local search on groups and runs of groups", "search:PlanSearch"),
+    ("plan-search", "heuristic", "our simulated annealing over all deployments", "search:PlanSearch"),
     ("mcmc", "heuristic", "FlexFlow's Markov chain over actions of groups", "mcmc:PlanMcmc"),
     ("data-parallel", "heuristic", "a replica on every device, the batch split evenly or by speed", "data_parallel:DataParallel"),
     ("heft", "heuristic", "HEFT: each group on the device where it ends first", "list_scheduling:ListScheduling", {"rule": "heft"}),
