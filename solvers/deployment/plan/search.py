@@ -118,7 +118,7 @@ class PlanSearch(Heuristic, uses=("seed",)):
         Of annealing; fewer where the time is up.
     """
 
-    moves: int = 100_000
+    moves: int = 40_000
 
     name: ClassVar[str] = "plan-search"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)

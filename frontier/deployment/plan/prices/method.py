@@ -22,6 +22,8 @@ from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
+_MOVES = 10_000
+"""Of annealing for a plan to begin with: less than half a second for ten groups."""
 _MOST_CHOICES = 1000
 """Of a group, for which a turn takes about a second."""
 
@@ -66,7 +68,7 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
 
     turns: int = 1000
     parts: int = 1000
-    moves: int = 40_000
+    moves: int = 20_000
 
     name: ClassVar[str] = "plan-prices"
     kernels: ClassVar[tuple[str, ...]] = (
@@ -134,7 +136,7 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
         """Meet a plan to begin with."""
         if not isinstance(start, Deployment):
             share = None if limits.time_s is None else EFFORT.opening * limits.time_s
-            start = PlanSearch().solve(annealing.instance, Limits(share), seed).solution
+            start = PlanSearch(_MOVES).solve(annealing.instance, Limits(share), seed).solution
         if isinstance(start, Deployment):
             try:
                 annealing.meet(Plan(*annealing.simulator.choice(start)))

@@ -37,6 +37,8 @@ _MOST_CHOICES = 1500
 """Of a group, for which all deployments are the scope unless it is said."""
 _AHEAD_FROM = 5
 """Groups from which prices are worth their time."""
+_MOVES = 10_000
+"""Of annealing for a plan to begin with: less than half a second for ten groups."""
 _FEW_GROUPS = 16
 """With which it may end within minutes."""
 
@@ -167,7 +169,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
                 return None, math.inf
             return (start, run.time_s) if run.excess_bytes <= 0 else (None, math.inf)
         share = None if limits.time_s is None else 0.2 * limits.time_s
-        first = PlanSearch().solve(instance, Limits(share), seed)
+        first = PlanSearch(_MOVES).solve(instance, Limits(share), seed)
         if isinstance(first.solution, Deployment) and first.objective is not None:
             return first.solution, first.objective
         return None, math.inf
