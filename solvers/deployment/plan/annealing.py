@@ -134,7 +134,7 @@ class Annealing:
         self._order = forward_order(instance)
         self._members = [np.array(own) for own in instance.members]
         self._at = instance.device_group_of.tolist()
-        self._room = sum(instance.device_groups[j].memory_bytes for j in self._at)
+        self._room = float(sum(instance.device_groups[j].memory_bytes for j in self._at))
         self._may_duplicate = [
             action.mode == "all_reduce" and len(instance.devices_of(action.device_groups)) > 1
             for action in self.actions
@@ -188,8 +188,9 @@ class Annealing:
         if math.isinf(run.time_s):
             return math.inf
         if run.excess_bytes > 0:
-            lacks = self.effort.lacks + self.effort.lacks_all * run.excess_bytes / self._room
-            return run.time_s * known + lacks * self._unit_s
+            lacks: float = self.effort.lacks + self.effort.lacks_all * run.excess_bytes / self._room
+            counted_s = run.time_s if known else 0.0
+            return counted_s + lacks * self._unit_s
         if not known:
             # Plans that fit may take many times as long as one that does not.
             self._unit_s = max(self._unit_s, run.time_s)
