@@ -76,8 +76,6 @@ class StrategyBound(StrategyProgram):
     cuts : tuple of (choices, bytes)
         What is known about single choices: no topology has fewer bytes on its busiest link. Each cut also holds for all
         choices that send no less, see :func:`~ddlopt.models.codesign.formulations.rows.congestion_cuts.add_cuts`.
-    scales : tuple of float
-        Parts of a cut's bytes for which it is stated, each at most 1.
     collapse : bool
         Count the layers of a class of twins by strategy, see ``add_strategies``.
 
@@ -105,7 +103,6 @@ class StrategyBound(StrategyProgram):
     racks: tuple[tuple[int, ...], ...] = ()
     oversubscription: float = 1.0
     cuts: tuple[CongestionCut, ...] = ()
-    scales: tuple[float, ...] = (1.0,)
     collapse: bool = True
 
     def __post_init__(self) -> None:
@@ -117,8 +114,6 @@ class StrategyBound(StrategyProgram):
             raise ValueError(f"oversubscription is {self.oversubscription:g}; expected at least 1")
         if self.network == "any" and (self.racks or self.links_per_port != 1 or self.oversubscription != 1):
             raise ValueError("links_per_port, racks and oversubscription describe a switch; use network='switch'")
-        if not all(0 < scale <= 1 for scale in self.scales):
-            raise ValueError(f"scales are {self.scales}; expected numbers above 0 and at most 1")
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Racks that do not fit the servers, or cuts for other layers."""
@@ -163,7 +158,7 @@ class StrategyBound(StrategyProgram):
                 _add_rows(block, "pair", heaviest_rows(_direct(instance) / weights))
         if self.cuts:
             unit = time_unit_s(instance) * instance.link_bandwidth_bytes_per_s
-            add_cuts(block, instance, self.cuts, self.scales, unit, weights)
+            add_cuts(block, instance, self.cuts, unit, weights)
         add_iteration_time(block, instance, block.congestion)
 
     def _crossing(self, instance: CodesignInstance) -> Floats:

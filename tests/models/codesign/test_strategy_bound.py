@@ -228,8 +228,8 @@ def test_of_every_choice_it_says_what_the_rows_say(seed):
         assert value == pytest.approx(own_bound(drawn(seed), choices), rel=1e-6)
 
 
-@for_each(("seed", "scales"), spread(itertools.product([1, 2, 6], [(1.0,), (1.0, 0.8, 0.5)]), 3))
-def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed, scales):
+@pytest.mark.parametrize("seed", [1, 2, slow(6)])
+def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed):
     instance = random_job(np.random.default_rng(seed), layers=3, strategies=3, twins=seed % 3, degree=3, density=0.8)
     tables, rng = tables_of(instance), np.random.default_rng(seed)
     demand, choices = demand_of(tables), all_choices(instance)
@@ -240,11 +240,11 @@ def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed, scales):
     def lifted(chosen, margin):
         z = demand.least_bytes(bytes_of[chosen])
         for cut, known in cuts:
-            z = max([z, *(s * known for s in scales if (bytes_of[chosen] >= s * bytes_of[cut] * margin).all())])
+            z = max(z, known) if (bytes_of[chosen] >= bytes_of[cut] * margin).all() else z
         return instance.iteration_time_s(tables.compute_of(chosen), z)
 
     raised = 0
-    for chosen, value in values_of(instance, cuts=cuts, scales=scales):
+    for chosen, value in values_of(instance, cuts=cuts):
         # Within the margin below a cut's bytes, the cut may or may not say something.
         assert lifted(chosen, 1) * (1 - 2e-5) <= value <= lifted(chosen, 1 - 2e-5) * (1 + 1e-6)
         raised += lifted(chosen, 1) > own_bound(instance, chosen) * 1.01
@@ -320,7 +320,6 @@ def test_racks_share_uplinks(seed):
         {"network": "switch", "links_per_port": 0.0},
         {"network": "switch", "oversubscription": 0.5},
         {"racks": ((0, 1),)},
-        {"scales": (1.0, 1.5)},
     ],
 )
 def test_wrong_options_are_refused(options):

@@ -23,7 +23,6 @@ def add_cuts(
     block: pyo.Block,
     instance: CodesignInstance,
     cuts: Sequence[CongestionCut],
-    scales: Sequence[float],
     unit: float,
     weights: Floats,
 ) -> None:
@@ -37,50 +36,44 @@ def add_cuts(
     * z is *monotone*: a topology, rings and routes for m also serve any :math:`m' \le m`, with no more on any link.
     * z is *homogeneous*: :math:`z(\lambda m) = \lambda z(m)`.
 
-    So a bound :math:`z(\hat m) \ge \hat z` proves :math:`z(m) \ge \lambda \hat z` for *every* choice with
-    :math:`m \ge \lambda \hat m`, whichever layers it is made of. Only the figures in which
+    So a bound :math:`z(\hat m) \ge \hat z` proves :math:`z(m) \ge (1 - \epsilon) \hat z` for *every* choice with
+    :math:`m \ge (1 - \epsilon) \hat m`, whichever layers it is made of. Only the figures in which
     :math:`\hat m` is positive matter. With a binary :math:`w_i` for each of them, that may be 1 only if
-    :math:`m_i \le \theta_i = \lambda (1 - \epsilon) \hat m_i`,
+    :math:`m_i \le \theta_i = (1 - \epsilon) \hat m_i`,
 
     .. math::
-        z \ge \lambda (1 - \epsilon) \hat z \, \bigl(1 - \textstyle\sum_i w_i\bigr), \qquad
+        z \ge (1 - \epsilon) \hat z \, \bigl(1 - \textstyle\sum_i w_i\bigr), \qquad
         m_i \le \theta_i + (M_i - \theta_i)(1 - w_i), \qquad
         w_i \le \textstyle\sum_l \sum_{b \notin D_{li}} x_{lb}
 
-    with :math:`M_i` the most that any choice has. The last rows, for λ = 1, say the same in whole numbers: figure i is
+    with :math:`M_i` the most that any choice has. The last rows say the same in whole numbers: figure i is
     less only if some layer that adds to it takes a strategy that adds less or, at an end of an edge, another layout;
     :math:`D_{li}` are those that do not.
     """
     tables = tables_of(instance)
     most = most_bytes(tables)
     figures = [np.concatenate(tables.bytes_of(choices)) for choices, _ in cuts]
-    stated = [(cut, scale) for cut in range(len(cuts)) for scale in sorted(set(scales), reverse=True)]
-    below = [(place, i) for place, (cut, _) in enumerate(stated) for i in np.flatnonzero(figures[cut] > 0).tolist()]
-    block.CUTS = pyo.RangeSet(0, len(stated) - 1, doc="cuts, each at every scale")
+    below = [(cut, i) for cut, sent in enumerate(figures) for i in np.flatnonzero(sent > 0).tolist()]
+    block.CUTS = pyo.RangeSet(0, len(cuts) - 1, doc="choices of which something is known")
     block.BELOW = pyo.Set(dimen=2, initialize=below, doc="(cut, figure)")
     block.below = pyo.Var(block.BELOW, domain=pyo.Binary, doc="the figure may be less than the cut's")
 
     @block.Constraint(block.BELOW, doc="what may be less is less")
-    def less_is_less(b: Any, place: int, i: int) -> Any:
-        cut, scale = stated[place]
-        threshold = scale * (1 - _MARGIN) * figures[cut][i]
+    def less_is_less(b: Any, cut: int, i: int) -> Any:
+        threshold = (1 - _MARGIN) * figures[cut][i]
         room = most[i] - threshold
         sent = (unit / (room * weights[i]), b.share[i])
-        return linear([sent, (1.0, b.below[place, i])]) <= 1 + threshold / room
+        return linear([sent, (1.0, b.below[cut, i])]) <= 1 + threshold / room
 
-    at_scale_one = [(place, i) for place, i in below if stated[place][1] == 1.0]
-    block.REASONS = pyo.Set(dimen=2, initialize=at_scale_one, doc="(cut, figure), where the cut is not scaled")
-
-    @block.Constraint(block.REASONS, doc="a figure is less only if some layer adds less to it")
-    def less_has_a_reason(b: Any, place: int, i: int) -> Any:
-        reasons = _reasons(b, tables, cuts[stated[place][0]][0], i)
-        return linear([(1.0, b.below[place, i]), *((-1.0, x) for x in reasons)]) <= 0
+    @block.Constraint(block.BELOW, doc="a figure is less only if some layer adds less to it")
+    def less_has_a_reason(b: Any, cut: int, i: int) -> Any:
+        reasons = _reasons(b, tables, cuts[cut][0], i)
+        return linear([(1.0, b.below[cut, i]), *((-1.0, x) for x in reasons)]) <= 0
 
     @block.Constraint(block.CUTS, doc="with no less to send, the busiest link carries no less")
-    def no_less_is_carried(b: Any, place: int) -> Any:
-        cut, scale = stated[place]
-        known = scale * (1 - _MARGIN) * cuts[cut][1] / unit
-        terms = [(-known, b.below[place, i]) for i in np.flatnonzero(figures[cut] > 0).tolist()]
+    def no_less_is_carried(b: Any, cut: int) -> Any:
+        known = (1 - _MARGIN) * cuts[cut][1] / unit
+        terms = [(-known, b.below[cut, i]) for i in np.flatnonzero(figures[cut] > 0).tolist()]
         return linear([*terms, (-1.0, b.congestion)]) <= -known
 
 
