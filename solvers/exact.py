@@ -4,14 +4,14 @@ import dataclasses
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.catalogue import outside_of_room
-from ddlopt.models.contracts import Evidence, Formulation, Instance
+from ddlopt.models.contracts import Evidence, Formulation, Instance, Sense
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.units import check_range
 from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
@@ -33,7 +33,16 @@ _OUTER_GAP = 0.8
 """Part of the gap asked for that a model may leave whose objective is an outer approximation: that takes some too."""
 
 
-def build_model(family: str, formulation: Formulation, instance: Any) -> pyo.ConcreteModel:
+class Program(Protocol):
+    """What a model is built from: of a :class:`~ddlopt.models.contracts.Formulation` what a bound needs."""
+
+    sense: ClassVar[Sense]
+
+    def build(self, block: pyo.Block, instance: Any) -> None:
+        """Fill ``block`` with the model of ``instance``."""
+
+
+def build_model(family: str, formulation: Program, instance: Any) -> pyo.ConcreteModel:
     """A model that holds ``formulation`` in a block named as the family, and minimises or maximises its objective.
 
     Raises

@@ -60,7 +60,7 @@ def _small(n: int, r: int) -> float:
     if r == 1:
         return 2.0 - 2.0 * cos(2.0 * pi / n)
     if r <= len(_HERMITE) and _HERMITE[r - 1] < n ** (2.0 / r):
-        return 4.0 * pi**2 * _HERMITE[r - 1] * n ** (-2.0 / r)
+        return float(4.0 * pi**2 * _HERMITE[r - 1] * n ** (-2.0 / r))
     return inf
 
 
