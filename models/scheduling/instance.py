@@ -13,7 +13,7 @@ from ddlopt.models.scheduling.network import Contention, Network, check_network
 from ddlopt.models.scheduling.timing import Timing
 from ddlopt.models.scheduling.utility import Capped, Utility
 from ddlopt.models.sizes import require_memory
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Objective = Literal["utility", "max_min", "makespan", "completion", "finish_time_fairness"]
 
@@ -291,12 +291,12 @@ class SchedulingInstance(Instance):
 
 
 def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """(S,) workers of one job with ``demand`` (R,) that servers with ``capacity`` (S, R) hold when empty."""
+    """(S,) workers with ``demand`` (R,) on servers with ``capacity`` (S, R) left: as many as the check lets pass."""
     wanted = demand > 0
     if not wanted.any():
         raise ValueError("a worker that takes nothing")
     held: npt.NDArray[np.float64] = (capacity[:, wanted] / demand[wanted]).min(axis=1)
-    return np.floor(held * (1 + ROUNDING)).astype(np.int64)
+    return np.floor(np.maximum(held, 0.0) * (1 + FEASIBILITY_TOL)).astype(np.int64)
 
 
 def _check_fair_times(instance: SchedulingInstance) -> None:

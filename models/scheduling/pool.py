@@ -10,7 +10,6 @@ import numpy.typing as npt
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.solution import Run, Schedule
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Workers = tuple[tuple[int, int], ...]
 """(server, number of workers) by server."""
@@ -53,14 +52,9 @@ def pool(instance: SchedulingInstance) -> Pool:
         )
     )
     if instance.server_count > 1 and (demand == demand[0]).all():
-        places = float(_held(instance).sum())
+        places = float(most_workers(instance.capacity, instance.demand[0]).sum())
         return Pool(np.ones((len(instance.jobs), 1)), np.array([places]), not matters)
     return Pool(demand, capacity.sum(axis=0), instance.server_count == 1 and not matters)
-
-
-def _held(instance: SchedulingInstance) -> npt.NDArray[np.int64]:
-    """(S,) workers that each server holds, where all take the same: as many as the check of a schedule lets pass."""
-    return most_workers(instance.capacity * (1 + FEASIBILITY_TOL), instance.demand[0])
 
 
 class _Shelves:
@@ -120,7 +114,7 @@ class _Rooms:
 
     def take(self, job: int, width: int) -> Workers | None:
         """The fullest server that holds them all, else the emptiest ones; None if there is too little room."""
-        room = most_workers(self.free + FEASIBILITY_TOL, self.demand[job])
+        room = most_workers(self.free, self.demand[job])
         whole = np.flatnonzero(room >= width)
         order = [whole[np.argmin(room[whole])]] if len(whole) else np.argsort(-room, kind="stable")
         workers, left = [], width
@@ -146,7 +140,9 @@ class Placer:
         self._widths: dict[int, int] = {}
         demand = instance.demand
         alike = instance.server_count > 1 and bool((demand == demand[0]).all())
-        self._space: _Shelves | _Rooms = _Shelves(_held(instance).tolist()) if alike else _Rooms(instance)
+        self._space: _Shelves | _Rooms = (
+            _Shelves(most_workers(instance.capacity, demand[0]).tolist()) if alike else _Rooms(instance)
+        )
 
     def place(self, widths: Mapping[int, int]) -> dict[int, Workers]:
         """Workers of every job in the next slot, for positive widths by job.

@@ -121,7 +121,7 @@ class TypeSearch:
             where: list[tuple[int, int]] = []
             for name, count in zip(names, by_type, strict=True):
                 servers = [server for server, own in enumerate(instance.types) if own == name]
-                room = most_workers(np.maximum(free[servers] + FEASIBILITY_TOL, 0.0), instance.demand[job])
+                room = most_workers(free[servers], instance.demand[job])
                 whole = [place for place in np.argsort(room, kind="stable").tolist() if room[place] >= count]
                 left = count
                 for place in whole[:1] or np.argsort(-room, kind="stable").tolist():

@@ -7,7 +7,6 @@ import numpy as np
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.types import HASTY
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.slot.packing import Place
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -123,7 +122,7 @@ class TypePlaces:
     def _workers(self, job: int, k: int, free: Floats) -> Workers | None:
         """The servers of before, else the fullest that holds all, else the emptiest ones."""
         servers, demand = self._servers[k], self.instance.demand[job]
-        room: Ints = most_workers(np.maximum(free[servers] + FEASIBILITY_TOL, 0.0), demand)
+        room: Ints = most_workers(free[servers], demand)
         room_of = dict(zip(servers.tolist(), room.tolist(), strict=True))
         before = self._before.get(job, ())
         if before and all(room_of.get(server, 0) >= count for server, count in before):

@@ -17,7 +17,6 @@ from ddlopt.models.scheduling.instance import SchedulingInstance, ServerGroup, m
 from ddlopt.models.scheduling.network import Network
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring, ring_rate
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import beside
@@ -149,7 +148,7 @@ def slot_problem(state: SlotState) -> SlotProblem | None:
         row = width_gains(instance, job, float(state.done[job])) if state.gains is None else state.gains[job]
         key = instance.demand[job].tobytes()
         if key not in room:
-            room[key] = int(most_workers(capacity + FEASIBILITY_TOL, instance.demand[job]).sum())
+            room[key] = int(most_workers(capacity, instance.demand[job]).sum())
         this = instance.jobs[job]
         most = min(this.max_workers, room[key])
         if most >= this.min_workers and max(row[this.min_workers : most + 1]) > 0:
@@ -171,7 +170,7 @@ def _servers_left(
     awake = {server for workers, _ in held.values() for server, _ in workers}
     return tuple(
         ServerGroup(
-            capacity=dict(zip(instance.resources, map(float, capacity[server] + FEASIBILITY_TOL), strict=True)),
+            capacity=dict(zip(instance.resources, map(float, capacity[server]), strict=True)),
             idle_w=0.0 if server in awake else float(instance.idle_w[server]),
             worker_w=float(instance.worker_w[server]),
         )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.scheduling.pool import Pool
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 
 _FINEST = 1000
@@ -85,7 +85,7 @@ def whole_costs(cluster: Pool) -> tuple[npt.NDArray[np.int64], int] | str:
     amounts = [Fraction(float(amount)).limit_denominator(_FINEST) for amount in each]
     parts = math.lcm(*(amount.denominator for amount in amounts))
     exact = all(math.isclose(amount, given) for amount, given in zip(amounts, each, strict=True))
-    capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + ROUNDING))
+    capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + FEASIBILITY_TOL))
     if not exact or capacity > _LARGEST:
         return "workers take amounts that are no multiples of a common part"
     return np.array([int(amount * parts) for amount in amounts], np.int64)[place], capacity

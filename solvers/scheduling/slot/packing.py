@@ -11,7 +11,6 @@ import numpy.typing as npt
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import find_ring, ring_rate
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 SEEDS = 6
@@ -149,7 +148,7 @@ class Packer:
         return self.residual[arc] + 1e-10 * network.arcs[arc]
 
     def _room(self, job: int) -> Ints:
-        return most_workers(self.free + FEASIBILITY_TOL, self.instance.demand[job])
+        return most_workers(self.free, self.instance.demand[job])
 
     def _order(self, room: Ints) -> Iterable[int]:
         """Servers for a job that needs several: little contention first, then those in use, then the emptiest."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from volume import for_each, seeds
 
+from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.pool import Pool
 from ddlopt.solvers.scheduling.slot.knapsack import best_widths, scarce_resources, whole_costs
 
@@ -72,6 +73,15 @@ def test_large_and_mostly_single_workers_matches_the_fractional_bound():
 def test_odd_arguments_are_refused(gains, costs, capacity, said):
     with pytest.raises(ValueError, match=said):
         best_widths(gains, costs, capacity)
+
+
+@pytest.mark.parametrize(("missing", "held"), [(0.0, 3), (5e-10, 3), (5e-9, 2)])
+def test_what_the_check_lets_pass_fits(missing, held):
+    """Three workers of a GPU each on a hair less than three, as evaluate takes it; not on less than that."""
+    _, capacity = whole_costs(Pool(np.array([[1.0], [1.0]]), np.array([3 * (1 - missing)]), True))
+    assert capacity == held
+    assert most_workers(np.array([[3 * (1 - missing)]]), np.array([1.0])).tolist() == [held]
+    assert most_workers(np.array([[-1e-16]]), np.array([1.0])).tolist() == [0]
 
 
 def test_amounts_become_whole_parts():
