@@ -18,8 +18,14 @@ _REDUCING_SERVERS, _REDUCING_SETS = 6, 30
 neighbours that leaves are soon met. Without forwarding the model is small and ends at once."""
 
 
+_BOUND_FIRST = 7
+"""Servers below which the tree of neighbours ends before a program for a bound is built."""
+
+
 def bound_first(instance: TopologyInstance, solver: str) -> Method | None:
-    """A bound from hops alone, where it takes seconds and no listing of links gives a better one."""
+    """A bound from hops alone, where it takes seconds and no listing of links or short tree gives a better one."""
+    if instance.servers < _BOUND_FIRST:
+        return None
     method = VolumeBound()
     listed = HopEnumeration().refuses(instance) is None
     return None if listed or solver != "highs" or method.refuses(instance) is not None else method
