@@ -32,7 +32,6 @@ _EXCHANGE = "topology/link-exchange"
 _TOPOLOGY = "ddlopt.frontier.topology"
 _SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOGY}.lifts.lifts"
 _STEPS = (
-    Step("scheduling/gadget", "model", later("ddlopt.frontier.scheduling.counted_slots.counted_slots:CountedSlots")),
     Step(
         "scheduling/gadget",
         "slots",

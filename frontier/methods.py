@@ -43,7 +43,6 @@ ENTRIES = (
         ("rigid-gangs", "exact", "fixed widths in one piece: makespan, with contention", "frontier:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
         ("slot-patterns", "exact", "few jobs and servers: all patterns of speeds, contention and any network included", "frontier:formulations.slot_patterns.slot_patterns:SlotPatterns"),
         ("one-piece", "exact", "few jobs in one piece: all their plans, contention and any network included", "frontier:formulations.one_piece.one_piece:OnePiece"),
-        ("counted-slots", "exact", "one slot: as slot-embedding, with servers of equal contents counted", "frontier:counted_slots.counted_slots:CountedSlots"),
         ("slot-counts", "exact", "concave utilities, any network: slots counted together, then more and more of them solved", "slot_counts.slot_counts:SlotCounts"),
         ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "shares.bandwidth_shares:BandwidthSharing"),
         ("fair-shares", "heuristic", "our rounding of the convex relaxation to shares of time", "shares.fair_shares:FairSharing"),

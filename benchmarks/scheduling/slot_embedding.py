@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.analysis import tables
-from ddlopt.frontier.scheduling.counted_slots.counted_slots import CountedSlots
 from ddlopt.frontier.scheduling.slot_rounding.rounding import RoundingOracle
 from ddlopt.instances.generators import generate
 from ddlopt.models.scheduling import Network, SchedulingInstance
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
 from ddlopt.solvers.scheduling.slot.embedding_oracles import SlotState
 
@@ -66,9 +66,9 @@ def proofs(asked):
     for case in asked.cases:
         for seed in range(1, asked.seeds + 1):
             instance = instance_of(case, seed)
-            _, building = timed(build_model, "scheduling", CountedSlots(), instance)
-            result = Exact("counted-slots", "scheduling", CountedSlots()).solve(instance, asked.limits)
-            relaxed = lp_relaxation(CountedSlots(), instance).objective
+            _, building = timed(build_model, "scheduling", SlotEmbedding(), instance)
+            result = Exact("slot-embedding", "scheduling", SlotEmbedding()).solve(instance, asked.limits)
+            relaxed = lp_relaxation(SlotEmbedding(), instance).objective
             state = SlotState(instance, 0, list(range(len(instance.jobs))), np.zeros(len(instance.jobs)))
             rounded, rounding = timed(RoundingOracle().choose, state, np.random.default_rng(seed), None)
             best = max(result.objective or 0.0, rounded.gain)

@@ -34,7 +34,6 @@ _LISTED = (
     formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece", "frontier"),
 )
 """Models of whole patterns of slots and whole plans: where places matter, the strongest as long as these are few."""
-_COUNTED = formulation(ROOM, "counted-slots", "counted_slots.counted_slots:CountedSlots", "frontier")
 _RIGID = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs", "frontier")
 _ORDER = (
     *("fair-deadlines", "gang-search", "configurations", "job-plans", "lp-guided", "kept-runs", "type-windows"),
@@ -62,7 +61,7 @@ def _model_for(instance: SchedulingInstance, solver: str) -> Method:
 def _special(instance: SchedulingInstance, solver: str) -> Method | None:
     """The model of a slot, of whole patterns, whole plans or gangs that covers an instance."""
     if SlotEmbedding().refuses(instance) is None:
-        return _COUNTED(solver)
+        return model_for(instance, solver)
     places_matter = not pool(instance).exact or instance.network is not None
     methods = (make(solver) for make in (*(_LISTED if places_matter else ()), _RIGID))
     return next((method for method in methods if method.refuses(instance) is None), None)

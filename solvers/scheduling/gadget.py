@@ -113,10 +113,8 @@ class Gadget(Heuristic, uses=("seed",)):
         if name == "packing":
             return Packing(instance)
         limit_s = self.slot_limit_s if self.oracle == name else min(_EFFORT.slot_s, self.slot_limit_s)
-        stronger = [EmbeddingOracle(step.make) for step in chain.steps(STEPS, "model")]
-        model, *_ = (*stronger, EmbeddingOracle())
         otherwise = tuple(step.make() for step in chain.steps(STEPS, "slots"))
-        return Modelled(instance, model, np.random.default_rng(seed), clock, limit_s, otherwise)
+        return Modelled(instance, EmbeddingOracle(), np.random.default_rng(seed), clock, limit_s, otherwise)
 
     def _chosen(self, instance: SchedulingInstance) -> OracleName:
         if self.oracle != "auto":

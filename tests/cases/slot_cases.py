@@ -2,7 +2,6 @@
 
 import pytest
 
-from ddlopt.frontier.scheduling.counted_slots.counted_slots import CountedSlots
 from ddlopt.models.scheduling import Job, Network, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.contracts import Limits, Status
@@ -14,10 +13,8 @@ RING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_s
 
 
 def slot(places="auto", **options):
-    """The formulation that counts servers, always or where that saves something; the plain one for ``servers``."""
-    if places == "servers":
-        return SlotEmbedding(places=places, **options)
-    return CountedSlots(whenever=places == "patterns", **options)
+    """The formulation with servers counted always, where that saves something, or never."""
+    return SlotEmbedding(places=places, **options)
 
 
 def solve(instance, formulation=None, **options):

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from ddlopt.frontier.scheduling.counted_slots.counted_slots import CountedSlots
 from ddlopt.frontier.scheduling.slot_rounding.mappings import Mapper, Mapping, mapper_of
 from ddlopt.models.errors import SolverError
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import slot_data
 from ddlopt.models.tolerances import OBJECTIVE_TOL, ZERO_TOL
 from ddlopt.solvers.exact import lp_relaxation
@@ -161,7 +161,7 @@ class RoundingOracle:
         relaxation = relax(problem, began + half)
         bound = min(problem.limit, relaxation.bound)
         if not relaxation.mapper.exact and time.perf_counter() < began + half:
-            formulation = CountedSlots(gains=problem.gains)
+            formulation = SlotEmbedding(gains=problem.gains)
             bound = min(bound, lp_relaxation(formulation, problem.instance).objective)
         tries = _Tries(relaxation, self.repair)
         best = tries.round(None)

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
@@ -202,19 +202,16 @@ def unsupported(instance: SchedulingInstance) -> str | None:
 
 @dataclass(frozen=True)
 class EmbeddingOracle:
-    """The optimum of a slot: :class:`~.SlotEmbedding`, or a strengthening of it, solved as a MILP.
+    """The optimum of a slot: :class:`~.SlotEmbedding`, solved as a MILP.
 
     Parameters
     ----------
-    formulation : callable
-        ``formulation(gains=...)`` gives the model of a slot with these gains.
     gap : float
         Relative gap at which a slot counts as solved.
     threads : int
     backend : Backend
     """
 
-    formulation: Callable[..., SlotEmbedding] = SlotEmbedding
     gap: float = 1e-4
     threads: int = 1
     backend: Backend = field(default_factory=Highs)
@@ -227,7 +224,7 @@ class EmbeddingOracle:
             return NOTHING
         nobody = SlotChoice({}, {}, problem.limit, 0.0)
         this = problem.instance
-        formulation = self.formulation(gains=problem.gains)
+        formulation = SlotEmbedding(gains=problem.gains)
         model = build_model(this.family, formulation, this)
         left = None if time_s is None else time_s - (time.perf_counter() - began)
         if left is not None and left <= 0:

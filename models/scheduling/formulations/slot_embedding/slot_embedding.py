@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.circulations import core_of, read_circulation
-from ddlopt.models.scheduling.formulations.slot_embedding.places import Links, Places, PlacesOption, Routing, places_of
+from ddlopt.models.scheduling.formulations.slot_embedding.places import Places, PlacesOption, Routing, places_of
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData, slot_data
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers
@@ -37,7 +37,9 @@ class SlotEmbedding:
     with capacities :math:`C_{sr}`, the workers :math:`C_{is}` of job i that server s holds, the largest width
     :math:`N_i`, and energy at the price :math:`\pi` (without one there is no o). ``max_min`` maximises z with :math:`z
     \le Z_i / F_i + \sum_w g_i(w)\, x_{iw}`. Where widths alone decide what fits there is no y but one row for the
-    cluster.
+    cluster; where all workers take the same and some servers are equal, these are counted by what is on them
+    (:mod:`~ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts`), and the s below are groups of
+    servers.
 
     **Cuts.** On a tree (see :mod:`~ddlopt.models.scheduling.rings.rings`) a ring takes its bandwidth :math:`b_i` once
     of every link that separates its workers, and no routing is left to choose. Let U be the servers behind a link (the
@@ -84,16 +86,18 @@ class SlotEmbedding:
     tolerances of solvers.
 
     *What a host must not couple to.* Widths that gain no more than a smaller one, which have no variable and are none
-    of ``width``. Of a circulation where it begins (``first``) and what shows that it is connected (``reach``,
-    ``supply``).
+    of ``width``. With ``places="patterns"``, also where ``auto`` takes them, which of equal servers is which;
+    ``servers`` has each of them. Of a circulation where it begins (``first``) and what shows that it is connected
+    (``reach``, ``supply``).
 
     Parameters
     ----------
     routing : {"auto", "cuts", "circulation"}
         ``cuts`` needs a tree; ``circulation`` covers any network; ``auto`` takes the first of them that covers the
         instance.
-    places : {"auto", "servers"}
-        ``servers`` models every server by itself; ``auto`` none of them where widths alone decide what fits.
+    places : {"auto", "patterns", "servers"}
+        ``servers`` models every server by itself. ``patterns`` counts servers wherever that can be done, ``auto`` where
+        it saves something.
     done : tuple of float
         Mini-batches of each job done before; none if empty. The objective is then the gain of the slot alone.
     gains : tuple of tuples of float, optional
@@ -105,7 +109,8 @@ class SlotEmbedding:
     ``width[i, w]``, ``runs[i]``
         1 if job i has w workers; whether it has any. Jobs and widths that gain nothing are left out.
     ``workers[i, s]`` : ``places="servers"``
-        Workers of job i on server s.
+        Workers of job i on server s; see
+        :func:`~ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts.add_patterns` for counted servers.
     ``awake[s]`` : where idle servers save energy
         1 if somebody is on server s.
     ``split[i, u]`` : where links are cuts
@@ -213,11 +218,7 @@ class SlotEmbedding:
             routing = (
                 "cuts" if self.routing == "cuts" or (self.routing == "auto" and _is_tree(instance)) else "circulation"
             )
-        return self.places_model(instance, data, Links.of(instance, data, routing))
-
-    def places_model(self, instance: SchedulingInstance, data: SlotData, links: Links) -> Places:
-        """Where workers are: what a strengthening of this formulation puts something else in place of."""
-        return places_of(instance, data, links, self.places)
+        return places_of(instance, data, routing, self.places)
 
     def _ring(self, block: pyo.Block, instance: SchedulingInstance, job: int, servers: list[int]) -> Ring:
         if not instance.needs_rings or len(servers) < 2:

@@ -29,8 +29,8 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ddlopt.frontier.scheduling.counted_slots.server_patterns import Pattern, Patterns, ServerClass
 from ddlopt.models.linear import linear
+from ddlopt.models.scheduling.formulations.slot_embedding.server_patterns import Pattern, Patterns, ServerClass
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.pool import Workers
 

@@ -1,1 +1,0 @@
-"""One slot with servers of equal contents counted in place of named."""
