@@ -5,7 +5,6 @@ from math import comb
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.frontier.topology.hop_enumeration import HopEnumeration
 from ddlopt.frontier.topology.symmetry.server_symmetry import interchangeable
-from ddlopt.frontier.topology.volume_bound import VolumeBound
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Method
@@ -26,6 +25,8 @@ def bound_first(instance: TopologyInstance, solver: str) -> Method | None:
     """A bound from hops alone, where it takes seconds and no listing of links or short tree gives a better one."""
     if instance.servers < _BOUND_FIRST:
         return None
+    from ddlopt.frontier.topology.volume_bound import VolumeBound  # with Pyomo and HiGHS
+
     method = VolumeBound()
     listed = HopEnumeration().refuses(instance) is None
     return None if listed or solver != "highs" or method.refuses(instance) is not None else method
