@@ -78,7 +78,8 @@ CASES = {
 """Formulation, drawer and enumeration."""
 BOUNDS_ONLY = {"ForwardSides", "MakespanBound", "DisjunctiveMakespan"}
 """Models of which the optimum may be better than that of the instance."""
-SOLVERS = ("highs", "cbc" if shutil.which("cbc") else "glpk")
+_OTHERS = {"cbc": "cbc", "glpk": "glpsol"}
+SOLVERS = ("highs", *[solver for solver, command in _OTHERS.items() if shutil.which(command)][:1])
 WORSE = 1e-5
 """Of an optimum, what solvers may be off."""
 
