@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 REBUILT = re.compile(r"\w*Instance\(\s*\*\*")
 UNCHECKED = {
     "models/aggregation/graph/bounds.py": "figures in rational numbers",
-    "frontier/topology/concave_matching.py": "worth in place of bytes",
     "instances/generators/by_kind.py": "name and source only",
     "instances/clusters/options.py": "source only",
     "instances/readers/models/jobs.py": "name and source only",
