@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
-from ddlopt.frontier.topology.formulations.hop_layers import add_hop_layers
 from ddlopt.frontier.topology.symmetry.server_symmetry import add_numbering
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.formulations.min_congestion import NEGLIGIBLE, unit_bytes
+from ddlopt.models.topology.formulations.rows.hop_layers import add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions
 from ddlopt.models.topology.instance import TopologyInstance
 

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
+from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions, read_links
 from ddlopt.models.topology.formulations.rows.throughput import refuses_achievable
 from ddlopt.models.topology.instance import TopologyInstance
@@ -49,6 +50,22 @@ class MinCongestion:
     All loads together are at most C z, with C directions of links: n d, or :math:`2 d \lfloor n/2 \rfloor` for duplex
     optics, whose planes leave one of an odd number of servers out.
 
+    **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1 = x`, and
+    :math:`n^h_{st}` be 1 if t is exactly h hops from s, for h below the depth D at which degree d could have reached
+    everybody (``moore``, with the hop-weighted Moore bound). A last hop from w makes it so, :math:`p^h_{swt}`
+    (``between``):
+
+    .. math::
+        & \textstyle\sum_{h < D} n^h_{st} \le 1,\qquad
+          \sum_{ij} f^s_{ij} \ge \sum_t T_{st} \bigl(D - \sum_{h < D} (D - h)\, n^h_{st}\bigr) \\
+        & \textstyle\sum_t n^h_{st} \le d \sum_t n^{h-1}_{st},\qquad \sum_s n^h_{st} \le d \sum_s n^{h-1}_{st} \\
+        & p^h_{swt} \le n^{h-1}_{sw},\quad p^h_{swt} \le x_{wt1},\quad
+          \textstyle\sum_t p^h_{swt} \le d\, n^{h-1}_{sw},\quad \sum_s p^h_{swt} \le d^{h-1} x_{wt1},\quad
+          n^h_{st} \le \sum_w p^h_{swt} .
+
+    All these are continuous: true distances satisfy them for integer x. Duplex: d - 1 in place of d, and
+    :math:`n^h_{st} = n^h_{ts}`.
+
     Bytes are measured such that what the busiest server sends or receives, divided by d, is 10 units: z is at least
     10, large beside the absolute tolerances of solvers.
 
@@ -57,6 +74,8 @@ class MinCongestion:
 
     Parameters
     ----------
+    hops : {"none", "moore", "between"}
+        How much is known of distances; ``between`` takes n³ variables for a layer.
     ordered_planes : bool
         Whether to break the symmetry of interchangeable planes.
     proven_bytes : float, optional
@@ -83,9 +102,10 @@ class MinCongestion:
     ----------
     R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation for wavelength-routed optical
     networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated flows, congestion). MIPLIB 3,
-    ``danoint`` (D. Bienstock). Server cuts in this form are ours.
+    ``danoint`` (D. Bienstock). Server cuts in this form and hop layers are ours.
     """
 
+    hops: Hops = "between"
     ordered_planes: bool = True
     proven_bytes: float | None = None
     achievable_bytes: float | None = None
@@ -103,7 +123,7 @@ class MinCongestion:
         return None
 
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
-        """Fill ``block`` with links, flows and loads.
+        """Fill ``block`` with links, flows, loads and distances.
 
         Raises
         ------
@@ -125,6 +145,9 @@ class MinCongestion:
             _add_direct_loads(block, instance)
         _add_loads(block, instance, highest)
         _add_server_cuts(block, instance)
+        if self.hops != "none" and instance.host_forwarding:
+            add_hop_layers(block, instance, between=self.hops == "between")
+            _add_volumes(block, instance)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Links and planes of a design; the rest follows."""
@@ -271,3 +294,13 @@ def _add_server_cuts(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(doc="all links carry as many times the congestion as there are directions at most")
     def loads_are_within_congestion(b: Any) -> Any:
         return sum(b.link_load[i, j] for i, j in b.ARCS) <= most_link_directions(instance) * b.congestion
+
+
+def _add_volumes(block: pyo.Block, instance: TopologyInstance) -> None:
+    traffic = instance.traffic_bytes / unit_bytes(instance)
+    targets = {s: [t for t in range(instance.servers) if traffic[s, t] > NEGLIGIBLE] for s in block.SOURCES}
+
+    @block.Constraint(block.SOURCES, doc="a source's flow takes bytes times distance at least")
+    def volume_covers_distance(b: Any, s: int) -> Any:
+        volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
+        return volume >= sum(float(traffic[s, t]) * b.hops_at_least[s, t] for t in targets[s])

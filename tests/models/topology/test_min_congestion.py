@@ -14,6 +14,7 @@ from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
+from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -79,7 +80,8 @@ def test_agrees_with_brute_force(size, optics, parallel_links, host_forwarding):
 def test_what_is_known_leaves_the_optimum(optics):
     instance = job([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
     best = brute_force(instance)
-    for options in ({"ordered_planes": False}, {"proven_bytes": best, "achievable_bytes": best}):
+    known = {"proven_bytes": best, "achievable_bytes": best}
+    for options in ({"ordered_planes": False}, {"hops": "none"}, {"hops": "moore"}, known):
         assert solve(instance, **options).objective == pytest.approx(best, rel=1e-6)
 
 
@@ -90,9 +92,22 @@ def test_all_to_all_optima(n, best):
     assert result.objective == pytest.approx(best, rel=1e-6)
 
 
-def test_relaxation_of_danoint():
-    """The combinatorial bound. MIPLIB's own file, whose rows are given the proven bound 62.69, has 62.637280418."""
-    assert lp_relaxation(MinCongestion(), danoint()).objective == pytest.approx(62.5625, abs=1e-4)
+@pytest.mark.parametrize(("hops", "bound"), [("none", 62.5625), ("moore", 62.710278), ("between", 63.580211)])
+def test_relaxation_of_danoint(hops, bound):
+    """Without hops the combinatorial bound; MIPLIB's own file, which is given the bound 62.69, has 62.637280418."""
+    assert lp_relaxation(MinCongestion(hops=hops), danoint()).objective == pytest.approx(bound, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "instance", [random_instance(7, 6, optics="duplex"), random_instance(8, 5)], ids=["duplex", "one way"]
+)
+def test_what_is_known_of_hops_dominates(instance):
+    plain, moore, between = (
+        lp_relaxation(MinCongestion(hops=hops), instance).objective for hops in ("none", "moore", "between")
+    )
+    assert between >= moore * (1 - 1e-7)
+    assert moore >= plain * (1 - 1e-7)
+    assert plain >= max(congestion_bounds(instance).values()) * (1 - 1e-7)
 
 
 def fixed_to(instance, design):

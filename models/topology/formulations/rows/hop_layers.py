@@ -1,6 +1,6 @@
 """Who is how many hops away, as constraints.
 
-The mathematics is in :class:`~ddlopt.frontier.topology.formulations.min_volume.MinVolume`.
+The mathematics is in :class:`~ddlopt.models.topology.formulations.min_congestion.MinCongestion`.
 """
 
 import itertools
@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
 
-Hops = Literal["moore", "between"]
+Hops = Literal["none", "moore", "between"]
 
 _FARTHEST_BETWEEN = 3
 """Layers beyond this only have their growth bounded: n³ more variables for each would buy little."""
