@@ -1,7 +1,6 @@
 """Prior probabilities of actions: all equal, from the relaxation of a bound, or announced by a package.
 
-A package announces a prior as a :class:`~ddlopt.solvers.chain.Step` of the method ``deployment/tag``, whose kind is its
-name: ``make(rater)`` gives it. ddlopt's own learned priors, ``learned`` and ``graph``, come from
+A package announces a prior as a ``Step`` of the method ``deployment/tag``, whose kind is its name: ``make(rater)`` gives it. ddlopt's own learned priors, ``learned`` and ``graph``, come from
 ``ddlopt.analysis.lab`` in this way.
 """
 

@@ -1,5 +1,6 @@
 """Our search over plans: annealing from a simple plan; and local search on single groups and runs of groups."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,12 +9,16 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import forward_order, lists_all_sets
 from ddlopt.solvers.deployment.plan.annealing import Annealing, Plan
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Ints = npt.NDArray[np.int64]
+
+_DESCENT = 0.4
+"""Part of the time for a descent before annealing, which gains more than it where memory is scarce."""
 
 
 class Walk:
@@ -107,7 +112,7 @@ def best_staged(rater: PlanRater, clock: Clock, row: Ints, rating: Rating) -> tu
 
 @dataclass(frozen=True)
 class PlanSearch(Heuristic, uses=("seed",)):
-    """The best plan that treats all groups the same, then simulated annealing over all deployments.
+    """The best plan that treats all groups the same, a descent over groups, then annealing over all deployments.
 
     With more than 8 device groups it starts from stages as well (:func:`best_staged`), and not all sets of device
     groups are tried (:func:`~.device_sets`); ``device_sets`` says how many are.
@@ -130,7 +135,11 @@ class PlanSearch(Heuristic, uses=("seed",)):
         row, rating = rater.best_uniform(clock)
         if not lists_all_sets(instance):
             row, rating = best_staged(rater, clock, row, rating)
-        annealing = Annealing(instance, rater.simulator, np.random.default_rng(seed), clock)
+        rng = np.random.default_rng(seed)
+        # Where operators are many, annealing takes long to reach what a descent over whole groups finds.
+        half = Clock(Limits(None if math.isinf(clock.left_s) else clock.left_s * _DESCENT), None)
+        row, rating = Walk(rater, half, rng).descend(row, rating)
+        annealing = Annealing(instance, rater.simulator, rng, clock)
         annealing.meet(Plan.of_actions(row, len(instance.operators)))
         annealing.run(self.moves)
         if annealing.best is None:
