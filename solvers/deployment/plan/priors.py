@@ -1,7 +1,7 @@
 """Prior probabilities of actions: all equal, from the relaxation of a bound, or announced by a package.
 
-A package announces a prior as a ``Step`` of the method ``deployment/tag``, whose kind is its name: ``make(rater)`` gives it. ddlopt's own learned priors, ``learned`` and ``graph``, come from
-``ddlopt.analysis.lab`` in this way.
+A package announces a prior as a ``Step`` of the method ``deployment/tag``, whose kind is its name: ``make(rater)``
+gives it. ddlopt's own learned priors, ``learned`` and ``graph``, come from ``ddlopt.analysis.lab`` in this way.
 """
 
 import math
