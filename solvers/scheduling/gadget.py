@@ -19,7 +19,7 @@ from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
 OracleName = Literal["auto", "knapsack", "embedding", "packing"]
 STEPS = "scheduling/gadget"
-"""What packages announce for slots: ``model``, a formulation to take, and ``slots``, oracles to ask besides."""
+"""What packages announce for it: ``slots``, oracles to ask besides."""
 
 
 @dataclass(frozen=True)

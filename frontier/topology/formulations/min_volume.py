@@ -19,8 +19,8 @@ class MinVolume:
     r"""The links for which bytes times hops, spread as evenly as servers allow, load them least.
 
     A relaxation of :class:`~ddlopt.models.topology.formulations.min_congestion.MinCongestion`: of the flows only the
-    bytes :math:`\tau_v` that server v forwards for others are left. With :math:`x` as there, and :math:`n^h_{st}` for
-    whether t is h hops from s, below the depth D at which degree d could have reached everybody:
+    bytes :math:`\tau_v` that server v forwards for others are left. With :math:`x`, :math:`n^h` and the
+    rows about hops as there:
 
     .. math::
         \min\ z \quad \text{s.t.} \quad
@@ -32,21 +32,6 @@ class MinVolume:
     64.69 for the 65.67 of ``danoint``; its linear relaxation, 63.58, takes a tenth of a second. Give it to
     ``MinCongestion`` as ``proven_bytes``.
 
-    **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1 = x`, and
-    :math:`n^h_{st}` be 1 if t is exactly h hops from s, for h below the depth D at which degree d could have reached
-    everybody (``moore``, with the hop-weighted Moore bound). A last hop from w makes it so, :math:`p^h_{swt}`
-    (``between``):
-
-    .. math::
-        & \textstyle\sum_{h < D} n^h_{st} \le 1, \\
-        & \textstyle\sum_t n^h_{st} \le d \sum_t n^{h-1}_{st},\qquad \sum_s n^h_{st} \le d \sum_s n^{h-1}_{st} \\
-        & p^h_{swt} \le n^{h-1}_{sw},\quad p^h_{swt} \le x_{wt1},\quad
-          \textstyle\sum_t p^h_{swt} \le d\, n^{h-1}_{sw},\quad \sum_s p^h_{swt} \le d^{h-1} x_{wt1},\quad
-          n^h_{st} \le \sum_w p^h_{swt} .
-
-    All these are continuous: true distances satisfy them for integer x. Duplex: d - 1 in place of d, and
-    :math:`n^h_{st} = n^h_{ts}`.
-
     **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are symmetric, or such
     that the neighbours of one server come first.
 
@@ -56,7 +41,7 @@ class MinVolume:
     Parameters
     ----------
     hops : {"moore", "between"}
-        Whether the last server before the target is known, too, which costs n³ variables a layer.
+        As in ``MinCongestion``.
     numbering, ordered_planes : bool
         Whether to break the symmetry of interchangeable servers, and of planes.
 

@@ -19,8 +19,6 @@ Ints = npt.NDArray[np.int64]
 
 _DESCENT = 0.4
 """Part of the time for a descent before annealing, which gains more than it where memory is scarce."""
-_LEAST_S = 1e-9
-"""Seconds of a descent where the time is up: less than a move."""
 
 
 class Walk:
@@ -139,8 +137,10 @@ class PlanSearch(Heuristic, uses=("seed",)):
             row, rating = best_staged(rater, clock, row, rating)
         rng = np.random.default_rng(seed)
         # Where operators are many, annealing takes long to reach what a descent over whole groups finds.
-        part_s = None if math.isinf(clock.left_s) else max(clock.left_s * _DESCENT, _LEAST_S)
-        row, rating = Walk(rater, Clock(Limits(part_s), None), rng).descend(row, rating)
+        left_s = clock.left_s
+        if left_s > 0:
+            part = Limits(None if math.isinf(left_s) else left_s * _DESCENT)
+            row, rating = Walk(rater, Clock(part, None), rng).descend(row, rating)
         annealing = Annealing(instance, rater.simulator, rng, clock)
         annealing.meet(Plan.of_actions(row, len(instance.operators)))
         annealing.run(self.moves)
