@@ -1,4 +1,4 @@
-"""Proofs of a kind that only one problem has: what their files share, and what the checker asks of them."""
+"""What a problem's room here has: proofs of a kind that no other problem has, and its bound without rounding."""
 
 import json
 from collections.abc import Callable
@@ -123,15 +123,37 @@ def fault_of_order(order: Any, thing: str) -> str | None:
 
 def own_certificate(problem: str) -> type[OwnCertificate] | None:
     """The kind of proofs that only one problem has, by its path: ``OWN`` of its room here; None where there is none."""
-    room = f"ddlopt.certificates.{problem.replace('/', '.')}"
-    try:
-        home = getattr(import_module(room), "OWN", None)
-    except ModuleNotFoundError as missing:
-        if f"{room}.".startswith(f"{missing.name}."):
-            return None
-        raise  # the room is there, and something that it imports is not
+    room, home = _said_in_room(problem, "OWN")
     if home is None:
         return None
     module, _, name = home.partition(":")
     found: type[OwnCertificate] = getattr(import_module(f"{room}.{module}"), name)
     return found
+
+
+def exact_bound_of(problem: str) -> Callable[[Any], Fraction] | None:
+    """The combinatorial bound of a problem without any rounding, by its path: ``EXACT_BOUND`` of its room here.
+
+    Returns
+    -------
+    callable or None
+        ``exact_bound(instance)``, a bound on the objective of every solution; None where nothing of the bound can be
+        recomputed in rational numbers.
+    """
+    _, home = _said_in_room(problem, "EXACT_BOUND")
+    if home is None:
+        return None
+    module, _, name = home.partition(":")
+    found: Callable[[Any], Fraction] = getattr(import_module(module), name)
+    return found
+
+
+def _said_in_room(problem: str, name: str) -> tuple[str, str | None]:
+    """The package of a problem's room here, and what it says under a name; None where there is no room, or nothing."""
+    room = f"ddlopt.certificates.{problem.replace('/', '.')}"
+    try:
+        return room, getattr(import_module(room), name, None)
+    except ModuleNotFoundError as missing:
+        if f"{room}.".startswith(f"{missing.name}."):
+            return room, None
+        raise  # the room is there, and something that it imports is not

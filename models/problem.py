@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Self
@@ -59,9 +58,6 @@ class Problem:
     bound : callable
         A combinatorial bound on the objective of every solution of an instance, found without a solver: from below
         where the objective is minimised, from above where it is maximised, None where there is none.
-    exact_bound : callable, optional
-        The same without any rounding, as a ``Fraction``: ``exact_bound(instance)``. None where nothing of the bound
-        can be recomputed in rational numbers.
     relaxations : mapping
         Formulations over which bounds are proven, by the name that certificates give them, besides those of exact
         methods: each has every solution of the instance, at no more than it costs, and may have more.
@@ -81,7 +77,6 @@ class Problem:
     solution: type[Solution]
     evaluate: Evaluate
     bound: Bounding
-    exact_bound: Callable[[Any], Fraction] | None = None
     relaxations: Mapping[str, Callable[[], Formulation]] = field(default_factory=dict)
     told_exactly: tuple[str, ...] = ()
     kernels: Callable[[Any], tuple[str, ...]] = _NO_KERNELS

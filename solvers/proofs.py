@@ -23,7 +23,7 @@ from ddlopt.certificates.linear.cuts import derive, with_cuts
 from ddlopt.certificates.linear.objective import bound_of, claim_for
 from ddlopt.certificates.linear.rows import ExactModel
 from ddlopt.certificates.linear.vipr import vipr_text
-from ddlopt.certificates.own import OwnCertificate, own_certificate
+from ddlopt.certificates.own import OwnCertificate, exact_bound_of, own_certificate
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Formulation, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
@@ -170,7 +170,7 @@ def _given_up(time_limit: float | None) -> SolverError:
 
 
 def _check_combinatorial(instance: Instance, certificate: CombinatorialCertificate) -> Proven:
-    exact_bound = problem_of(instance).exact_bound
+    exact_bound = exact_bound_of(path_of(instance))
     if exact_bound is None:
         raise NotApplicableError(f"the combinatorial bound of a {instance.kind} is not recomputed in rational numbers")
     found, claim = exact_bound(instance), certificate.claim
@@ -344,7 +344,7 @@ def prove(
 
 def _combinatorial_of(instance: Instance, asked: bool) -> CombinatorialCertificate | None:
     """What the combinatorial bound says; None where it is not exact, which is an error only if one was asked for."""
-    exact_bound = problem_of(instance).exact_bound
+    exact_bound = exact_bound_of(path_of(instance))
     try:
         return exact_bound and CombinatorialCertificate(instance.name, instance.digest, exact_bound(instance))
     except NotApplicableError:

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import ROOT, SHORT, Benchmark, Kept, Option
+from ddlopt.certificates.own import exact_bound_of
 from ddlopt.instances.odd import SETTINGS, odd_instance
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.contracts import Instance
@@ -138,8 +139,9 @@ def compared(instance: Instance, limits: Limits) -> Compared:
         _noted(found, entry.name, lambda entry=entry: _solved(found, entry.name, entry.make("highs"), limits))
     problem = problem_of(instance)
     _noted(found, "bound", lambda: _bound(found, "bound", problem.bound(instance)))
-    if problem.exact_bound is not None:
-        _noted(found, "exact bound", lambda: _bound(found, "exact bound", problem.exact_bound(instance)))
+    exact_bound = exact_bound_of(problem.path)
+    if exact_bound is not None:
+        _noted(found, "exact bound", lambda: _bound(found, "exact bound", exact_bound(instance)))
     for name, make in problem.relaxations.items():
         _noted(found, f"relaxation {name}", lambda name=name, make=make: _relaxed(found, name, make(), limits))
     return found

@@ -7,3 +7,6 @@ __all__ = ["Checked", "DesignCertificate", "check_certificate"]
 
 OWN = "hops.certificate:HopCertificate"
 """The kind of proofs that only this problem has: ``module:class``."""
+
+EXACT_BOUND = "ddlopt.models.topology.exact_bounds:exact_lower_bound"
+"""The combinatorial bound without any rounding, as a fraction: ``module:function``."""

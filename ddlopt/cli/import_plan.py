@@ -45,10 +45,11 @@ def _judged(instance: Any, file: Path, source_format: str, wanted: bool) -> tupl
     """
     import ddlopt
     from ddlopt.analysis.texts import gap_text, time_text
+    from ddlopt.certificates.own import exact_bound_of
     from ddlopt.cli.shared.display import quantity, verdict
     from ddlopt.instances.readers.schedules import read_schedule
-    from ddlopt.models.catalogue import problem_of
     from ddlopt.models.errors import SolutionError
+    from ddlopt.models.problem import path_of
 
     schedule = read_schedule(file, source_format, instance)
     objective = None
@@ -62,7 +63,7 @@ def _judged(instance: Any, file: Path, source_format: str, wanted: bool) -> tupl
         tell(schedule.why)
     if schedule.instance is not instance:
         tell(f"some accelerators of '{instance.name}' only forward there; --out has the plan for the others")
-    exact_bound = problem_of(schedule.instance).exact_bound
+    exact_bound = exact_bound_of(path_of(schedule.instance))
     bound = 0.0 if exact_bound is None else float(exact_bound(schedule.instance))
     named = "links_busy_s" if schedule.instance.family == "topology" else "step_s"
     times = dict(schedule.details) | ({} if objective is None else {named: float(objective)})

@@ -15,5 +15,4 @@ PROBLEM = Problem(
     solution=Schedule,
     evaluate=evaluate,
     bound=later("ddlopt.models.scheduling.bounds:bound"),
-    exact_bound=later("ddlopt.models.scheduling.times.bounds:exact_time_bound"),
 )

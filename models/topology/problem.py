@@ -15,5 +15,4 @@ PROBLEM = Problem(
     solution=TopologyDesign,
     evaluate=evaluate,
     bound=later("ddlopt.models.topology.bounds:lower_bound"),
-    exact_bound=later("ddlopt.models.topology.exact_bounds:exact_lower_bound"),
 )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ddlopt.certificates.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation import bound
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
-from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation.slots.instance import SlotJob, SlotsInstance, Stay
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.aggregation.slots.slowest import least_slowest_s

@@ -5,6 +5,7 @@ bounds that the problem's record names, the relaxation of each formulation that 
 is known of problems inside the instance, as of the topology that strategies leave.
 """
 
+from ddlopt.certificates.own import exact_bound_of
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.relays.bound import relay_bound
 from ddlopt.models.catalogue import problem_of
@@ -37,11 +38,11 @@ def closed_forms(instance):
 
 def exact_forms(instance):
     """The bound in rational numbers, where the problem has one."""
-    problem = problem_of(instance)
-    if problem.exact_bound is None:
+    exact_bound = exact_bound_of(problem_of(instance).path)
+    if exact_bound is None:
         return {}
     try:
-        return {"exact bound": problem.exact_bound(instance)}
+        return {"exact bound": exact_bound(instance)}
     except NotApplicableError:
         return {}
 

@@ -7,11 +7,12 @@ import networkx as nx
 import pytest
 
 from ddlopt import check_certificate, instances
+from ddlopt.certificates.compression.sfb.exact_flow import maximum_flow
+from ddlopt.certificates.own import exact_bound_of
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.models.aggregation.graph.bounds import exact_graph_bound, graph_bound
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.errors import RefutedError
-from ddlopt.models.exact_flow import maximum_flow
 from ddlopt.solvers.proofs import CombinatorialCertificate
 
 SAME = ("topology", "compression/sfb", "aggregation/registers")
@@ -26,14 +27,14 @@ def known(family):
     for name in instances.names(family):
         instance = instances.load(name)
         # The sum over jobs that share slots has no bound in rational numbers.
-        if problem_of(instance).exact_bound is not None and getattr(instance, "goal", None) != "total":
+        if exact_bound_of(problem_of(instance).path) is not None and getattr(instance, "goal", None) != "total":
             yield name
 
 
 def agrees(name, instance):
     """Raise unless the exact bound lies on the right side of the best known solution and beside the float."""
     problem, sign = problem_of(instance), 1 if instance.sense == "minimize" else -1
-    bound = problem.exact_bound(instance)
+    bound = exact_bound_of(problem.path)(instance)
     assert isinstance(bound, Fraction), name
     best = instances.best(name)
     if best is not None:
@@ -73,7 +74,7 @@ def test_they_do_for_lookup_tables(name):
 
 
 def test_bounds_are_rational_where_they_are_said_to_be():
-    assert {path for path, problem in problems().items() if problem.exact_bound is not None} >= set(SAME)
+    assert {path for path in problems() if exact_bound_of(path) is not None} >= set(SAME)
 
 
 @pytest.mark.parametrize("goal", ["utilization", "congestion", "rates"])
@@ -105,7 +106,7 @@ def test_maximum_flows_are_those_of_networkx(seed):
 )
 def test_claims_above_what_is_recomputed_are_refused(name):
     instance = instances.load(f"aggregation/{name}")
-    known = problem_of(instance).exact_bound(instance)
+    known = exact_bound_of(problem_of(instance).path)(instance)
     true = CombinatorialCertificate(instance.name, instance.digest, known)
     assert check_certificate(instance, true).bound == known
     for more in (Fraction(1, 10**30), Fraction(10**30)):

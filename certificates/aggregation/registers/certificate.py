@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ddlopt.certificates.aggregation.registers.exact_bounds import exact_weights
 from ddlopt.certificates.aggregation.registers.placing_kernel import FOUND, PAUSED, Ints, search
 from ddlopt.certificates.own import OwnCertificate, fault_of_order
-from ddlopt.models.aggregation.registers.exact_bounds import exact_weights
 from ddlopt.models.aggregation.registers.instance import RegisterInstance, refusal
 from ddlopt.models.errors import NotApplicableError, RefutedError
 

@@ -2,3 +2,6 @@
 
 OWN = "certificate:LevelCertificate"
 """The kind of proofs that only this problem has: ``module:class``."""
+
+EXACT_BOUND = "ddlopt.certificates.compression.timeline.exact_bounds:exact_level_bound"
+"""The combinatorial bound without any rounding, as a fraction: ``module:function``."""

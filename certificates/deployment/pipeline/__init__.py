@@ -6,3 +6,6 @@ __all__ = ["PipelineCertificate"]
 
 OWN = "certificate:PipelineCertificate"
 """The kind of proofs that only this problem has: ``module:class``."""
+
+EXACT_BOUND = "ddlopt.models.deployment.pipeline.bounds:exact_pipeline_bound"
+"""The combinatorial bound without any rounding, as a fraction: ``module:function``."""

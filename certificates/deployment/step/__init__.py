@@ -6,3 +6,6 @@ __all__ = ["StepCertificate"]
 
 OWN = "certificate:StepCertificate"
 """The kind of proofs that only this problem has: ``module:class``."""
+
+EXACT_BOUND = "ddlopt.models.deployment.step.bounds:exact_step_bound"
+"""The combinatorial bound without any rounding, as a fraction: ``module:function``."""

@@ -2,3 +2,6 @@
 
 OWN = "certificate:CollectiveCertificate"
 """The kind of proofs that only this problem has: ``module:class``."""
+
+EXACT_BOUND = "ddlopt.models.topology.collective.bounds:exact_collective_bound"
+"""The combinatorial bound without any rounding, as a fraction: ``module:function``."""

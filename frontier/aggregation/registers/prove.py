@@ -5,8 +5,8 @@ from fractions import Fraction
 from math import ceil, lcm
 
 from ddlopt.certificates.aggregation.registers.certificate import PlacementCertificate, not_placed
+from ddlopt.certificates.aggregation.registers.exact_bounds import exact_weights
 from ddlopt.models.aggregation.registers.batches import hottest_first
-from ddlopt.models.aggregation.registers.exact_bounds import exact_weights
 from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
 from ddlopt.models.errors import RefutedError
 

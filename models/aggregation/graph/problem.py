@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=AggregationTrees,
     evaluate=evaluate_graph,
     bound=later("ddlopt.models.aggregation.graph.bounds:graph_bound"),
-    exact_bound=later("ddlopt.models.aggregation.graph.bounds:exact_graph_bound"),
 )

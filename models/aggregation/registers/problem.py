@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=Placement,
     evaluate=evaluate_registers,
     bound=later("ddlopt.models.aggregation.registers.bounds:registers_bound"),
-    exact_bound=later("ddlopt.models.aggregation.registers.exact_bounds:exact_registers_bound"),
 )

@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=SlotPlan,
     evaluate=evaluate_slots,
     bound=later("ddlopt.models.aggregation.slots.bounds:slots_bound"),
-    exact_bound=later("ddlopt.models.aggregation.slots.exact_bounds:exact_slots_bound"),
 )

@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=LookupTables,
     evaluate=evaluate_table,
     bound=later("ddlopt.models.aggregation.table.bounds:table_bound"),
-    exact_bound=later("ddlopt.models.aggregation.table.exact_bounds:exact_table_bound"),
 )

@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=AggregatingSwitches,
     evaluate=evaluate_tree,
     bound=later("ddlopt.models.aggregation.tree.bounds:tree_bound"),
-    exact_bound=later("ddlopt.models.aggregation.tree.exact_bounds:exact_tree_bound"),
 )

@@ -13,6 +13,5 @@ PROBLEM = Problem(
     solution=JobsSchedule,
     evaluate=evaluate_jobs,
     bound=later("ddlopt.models.cluster.jobs.bounds:jobs_bound"),
-    exact_bound=later("ddlopt.models.cluster.jobs.bounds:exact_jobs_bound"),
     columns={"problem": "problem", "jobs": "jobs", "servers": "servers"},
 )

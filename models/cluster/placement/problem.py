@@ -13,6 +13,5 @@ PROBLEM = Problem(
     solution=GangPlaces,
     evaluate=evaluate_placement,
     bound=later("ddlopt.models.cluster.placement.bounds:placement_bound"),
-    exact_bound=later("ddlopt.models.cluster.placement.bounds:exact_placement_bound"),
     columns={"problem": "problem", "gangs": "gangs", "leaves": "leaves", "hosts": "free_hosts"},
 )

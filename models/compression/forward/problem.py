@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=ForwardPlan,
     evaluate=evaluate_forward,
     bound=later("ddlopt.models.compression.forward.bounds:forward_bound"),
-    exact_bound=later("ddlopt.models.compression.forward.bounds:exact_forward_bound"),
 )

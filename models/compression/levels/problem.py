@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=LevelPlan,
     evaluate=evaluate_levels,
     bound=later("ddlopt.models.compression.levels.bounds:level_bound"),
-    exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_level_bound"),
 )

@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=SfbSelection,
     evaluate=evaluate_sfb,
     bound=later("ddlopt.models.compression.sfb.bounds:sfb_bound"),
-    exact_bound=later("ddlopt.models.compression.sfb.exact_bounds:exact_sfb_bound"),
 )

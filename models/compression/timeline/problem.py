@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=CompressionPlan,
     evaluate=evaluate_timeline,
     bound=later("ddlopt.models.compression.timeline.bounds:timeline_bound"),
-    exact_bound=later("ddlopt.models.compression.timeline.exact_bounds:exact_timeline_bound"),
 )

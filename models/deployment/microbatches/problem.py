@@ -14,5 +14,4 @@ PROBLEM = Problem(
     solution=MicroBatchOrder,
     evaluate=evaluate_order,
     bound=later("ddlopt.models.deployment.microbatches.bounds:order_bound"),
-    exact_bound=later("ddlopt.models.deployment.microbatches.bounds:exact_order_bound"),
 )

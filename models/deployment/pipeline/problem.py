@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=PipelinePlan,
     evaluate=evaluate_pipeline,
     bound=later("ddlopt.models.deployment.pipeline.bounds:pipeline_bound"),
-    exact_bound=later("ddlopt.models.deployment.pipeline.bounds:exact_pipeline_bound"),
 )

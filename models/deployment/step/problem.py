@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=StepPlan,
     evaluate=evaluate_step,
     bound=later("ddlopt.models.deployment.step.bounds:step_bound"),
-    exact_bound=later("ddlopt.models.deployment.step.bounds:exact_step_bound"),
 )

@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=CirculantGraph,
     evaluate=evaluate_circulant,
     bound=later("ddlopt.models.gossip.circulant.bounds:circulant_bound"),
-    exact_bound=later("ddlopt.models.gossip.circulant.exact_bounds:exact_circulant_bound"),
 )

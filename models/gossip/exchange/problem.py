@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=ExchangeTimes,
     evaluate=evaluate_exchange,
     bound=later("ddlopt.models.gossip.exchange.bounds:exchange_bound"),
-    exact_bound=later("ddlopt.models.gossip.exchange.exact_bounds:exact_exchange_bound"),
 )

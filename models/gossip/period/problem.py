@@ -13,5 +13,4 @@ PROBLEM = Problem(
     solution=PeriodPlan,
     evaluate=evaluate_period,
     bound=later("ddlopt.models.gossip.period.bounds:period_bound"),
-    exact_bound=later("ddlopt.models.gossip.period.exact_bounds:exact_period_bound"),
 )

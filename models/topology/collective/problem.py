@@ -15,5 +15,4 @@ PROBLEM = Problem(
     evaluate=evaluate_collective,
     bound=later("ddlopt.models.topology.collective.bounds:collective_bound"),
     told_exactly=("bandwidth_bytes_per_s",),
-    exact_bound=later("ddlopt.models.topology.collective.bounds:exact_collective_bound"),
 )

@@ -11,10 +11,10 @@ from refusals import one_line
 from slots_cases import delivered, optimum_by_enumeration, slots_instance
 from volume import for_each
 
+from ddlopt.certificates.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation import SlotPlan, SlotsInstance, bound, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
 from ddlopt.models.aggregation.slots.delivery import Delivery, wait_exact, wait_s
-from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation.slots.prices import price_bound
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.aggregation.slots.rules import SlotRule

@@ -11,9 +11,9 @@ from refusals import one_line
 from slots_cases import optimum_by_enumeration, slots_instance
 from volume import for_each, seeds
 
+from ddlopt.certificates.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation import AggregationProblem, SlotPlan, SlotsInstance, bound, evaluate
 from ddlopt.models.aggregation.slots.arrays import SlotArrays
-from ddlopt.models.aggregation.slots.exact_bounds import exact_slots_bound
 from ddlopt.models.aggregation.slots.formulations.slot_shares import SlotShares
 from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTangents
 from ddlopt.models.aggregation.slots.prices import price_bound

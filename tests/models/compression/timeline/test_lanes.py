@@ -10,8 +10,8 @@ from timeline_brute_force import random_timeline_case
 from volume import for_each, seeds
 
 import ddlopt
+from ddlopt.certificates.compression.timeline.exact_bounds import exact_timeline_bound
 from ddlopt.models.compression import CompressionInstance, CompressionPlan, Gradient, Option, Stage, evaluate
-from ddlopt.models.compression.timeline.exact_bounds import exact_timeline_bound
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.errors import InstanceError, NotApplicableError
 from ddlopt.solvers.catalogue import method

@@ -10,10 +10,10 @@ from refusals import one_line
 from volume import for_each, seeds
 
 from ddlopt.analysis.gossip_convex.period import GeometricProgram
+from ddlopt.certificates.gossip.period.exact_bounds import exact_period_bound
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import InstanceError, NotApplicableError, OptionError
 from ddlopt.models.gossip import PeriodInstance, PeriodPlan, bound, evaluate
-from ddlopt.models.gossip.period.exact_bounds import exact_period_bound
 from ddlopt.models.gossip.period.stragglers import MOST_STEPS, Stragglers, slowest, slowest_exact
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.catalogue import method

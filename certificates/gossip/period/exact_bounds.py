@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, frexp, inf, isfinite
 
+from ddlopt.certificates.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
-from ddlopt.models.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.gossip.period.instance import PeriodInstance
 from ddlopt.models.gossip.period.stragglers import slowest_exact
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
@@ -45,7 +45,7 @@ def exact_period_bound(instance: PeriodInstance) -> Fraction:
 
     Where rounds are designed, the seconds C of a round are divided into intervals, too: no plan of one is faster than
     one with its least C and the most mixing that its largest C allows
-    (:mod:`~ddlopt.models.gossip.period.exact_rounds`); the claim is 6 · 10⁻⁵ less than what floats find, or more.
+    (:mod:`~ddlopt.certificates.gossip.period.exact_rounds`); the claim is 6 · 10⁻⁵ less than what floats find, or more.
 
     Raises
     ------

@@ -6,10 +6,10 @@ import pytest
 from tree_cases import optimum, random_tree
 from volume import seeds
 
-from ddlopt.models.aggregation.tree import exact_congestion, exact_utilization
+from ddlopt.certificates.aggregation.tree import exact_congestion, exact_utilization
+from ddlopt.certificates.aggregation.tree.exact_bounds import closed_bounds, exact_tree_bound
+from ddlopt.certificates.aggregation.tree.exact_congestion import TreeStates
 from ddlopt.models.aggregation.tree.bounds import tree_bound
-from ddlopt.models.aggregation.tree.exact_bounds import closed_bounds, exact_tree_bound
-from ddlopt.models.aggregation.tree.exact_congestion import TreeStates
 from ddlopt.models.aggregation.tree.instance import TreeInstance, TreeJob
 
 CLOSE = 1e-5

@@ -4,8 +4,8 @@ Values of functions are calculated to 60 decimal digits, of which 40 are certain
 they are; each lies between two whole numbers in a unit that is :math:`2^{-110}` of the largest. What follows holds for
 every value in between.
 
-*Entries that an error takes* (:mod:`~ddlopt.models.aggregation.table.exact_entries`): a lower bound on the entries of a
-table with an error below t, for any t.
+*Entries that an error takes* (:mod:`~ddlopt.certificates.aggregation.table.exact_entries`): a lower bound on the
+entries of a table with an error below t, for any t.
 
 *Largest error*: where tables with weighted errors below t do not fit together into memory, t is a bound.
 
@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.aggregation.table.exact_entries import ExactTable
+from ddlopt.certificates.aggregation.table.exact_entries import ExactTable
 from ddlopt.models.aggregation.table.instance import TableInstance
 from ddlopt.models.errors import NotApplicableError
 

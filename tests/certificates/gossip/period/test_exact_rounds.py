@@ -7,12 +7,12 @@ import pytest
 
 import ddlopt
 from ddlopt import check_certificate, instances
+from ddlopt.certificates.gossip.period import exact_bounds
+from ddlopt.certificates.gossip.period.exact_bounds import _proves_designed, exact_period_bound
+from ddlopt.certificates.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.gossip import PeriodInstance, PeriodPlan, evaluate
 from ddlopt.models.gossip.network import Network
-from ddlopt.models.gossip.period import exact_bounds
-from ddlopt.models.gossip.period.exact_bounds import _proves_designed, exact_period_bound
-from ddlopt.models.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.gossip.period.instance import Rounds
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.solvers.proofs import CombinatorialCertificate

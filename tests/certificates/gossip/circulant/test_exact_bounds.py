@@ -8,11 +8,11 @@ from math import cos, pi
 import pytest
 
 from ddlopt import check_certificate, instances
+from ddlopt.certificates.gossip.circulant import exact_bounds
+from ddlopt.certificates.gossip.circulant.exact_bounds import _above, exact_circulant_bound
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.gossip import CirculantGraph, CirculantInstance, evaluate
-from ddlopt.models.gossip.circulant import exact_bounds
-from ddlopt.models.gossip.circulant.exact_bounds import _above, exact_circulant_bound
 from ddlopt.solvers.proofs import CombinatorialCertificate
 
 

@@ -9,12 +9,12 @@ from table_cases import optimum, random_tables, several, staircase_of
 from volume import for_each
 
 from ddlopt import instances
+from ddlopt.certificates.aggregation.table import exact_bounds
+from ddlopt.certificates.aggregation.table.exact_bounds import exact_table_bound
+from ddlopt.certificates.aggregation.table.exact_entries import ExactTable
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupFunction, LookupTables, TableInstance
-from ddlopt.models.aggregation.table import exact_bounds
 from ddlopt.models.aggregation.table.evaluate import evaluate_table
-from ddlopt.models.aggregation.table.exact_bounds import exact_table_bound
-from ddlopt.models.aggregation.table.exact_entries import ExactTable
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.table.exact import OptimalTables
 from ddlopt.solvers.contracts import Limits

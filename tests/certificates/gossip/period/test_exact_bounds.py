@@ -7,10 +7,10 @@ import pytest
 from volume import for_each
 
 from ddlopt import instances
+from ddlopt.certificates.gossip.period.exact_bounds import _Exact, exact_period_bound
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.gossip import PeriodInstance, PeriodPlan, evaluate
 from ddlopt.models.gossip.period.bounds import period_bound
-from ddlopt.models.gossip.period.exact_bounds import _Exact, exact_period_bound
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 
 

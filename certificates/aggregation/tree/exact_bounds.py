@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from ddlopt.models.aggregation.tree.exact_congestion import least_congestion
-from ddlopt.models.aggregation.tree.exact_utilization import least_utilization
+from ddlopt.certificates.aggregation.tree.exact_congestion import least_congestion
+from ddlopt.certificates.aggregation.tree.exact_utilization import least_utilization
 from ddlopt.models.aggregation.tree.instance import TreeInstance
 
 
@@ -11,8 +11,8 @@ def exact_tree_bound(instance: TreeInstance) -> Fraction:
     """Seconds below which no answer is.
 
     That of :func:`~ddlopt.models.aggregation.tree.bounds.tree_bound`, and, where it is more,
-    :func:`~ddlopt.models.aggregation.tree.exact_congestion.least_congestion` or
-    :func:`~ddlopt.models.aggregation.tree.exact_utilization.least_utilization`.
+    :func:`~ddlopt.certificates.aggregation.tree.exact_congestion.least_congestion` or
+    :func:`~ddlopt.certificates.aggregation.tree.exact_utilization.least_utilization`.
     """
     closed, nothing = closed_bounds(instance)
     if instance.goal == "congestion":

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from ddlopt import instances
+from ddlopt.certificates.gossip.exchange import exact_bounds
+from ddlopt.certificates.gossip.exchange.exact_bounds import exact_exchange_bound
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.models.gossip.exchange import exact_bounds
 from ddlopt.models.gossip.exchange.bounds import exchange_bound
 from ddlopt.models.gossip.exchange.evaluate import evaluate_exchange
-from ddlopt.models.gossip.exchange.exact_bounds import exact_exchange_bound
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes
 
 

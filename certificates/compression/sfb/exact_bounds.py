@@ -3,8 +3,8 @@
 from fractions import Fraction
 from math import lcm
 
+from ddlopt.certificates.compression.sfb.exact_flow import maximum_flow
 from ddlopt.models.compression.sfb.instance import SfbInstance
-from ddlopt.models.exact_flow import maximum_flow
 
 _MOST_BITS = 2_000
 """Of the common denominator; beyond it capacities are rounded down to multiples of 2⁻³⁰⁰ of all all-reduces."""

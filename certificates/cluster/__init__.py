@@ -1,0 +1,1 @@
+"""Cluster: what counts as a proof."""
