@@ -8,7 +8,6 @@ import numpy as np
 
 from ddlopt.frontier.codesign.joint.master import Choices
 from ddlopt.frontier.codesign.joint.topology import Answer, first_answer, next_kind
-from ddlopt.frontier.topology.relays.bound import relay_bound
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.evaluate import evaluate
 from ddlopt.models.codesign.formulations.rows.congestion_cuts import most_bytes
@@ -43,12 +42,6 @@ class Candidate:
     def bound_s(self) -> float:
         """Iteration time that no design can beat."""
         return self.instance.iteration_time_s(self.compute_s, self.answer.bound_bytes)
-
-    @property
-    def strong_bound_bytes(self) -> float:
-        """On the busiest link of every design, by bounds that take seconds, too."""
-        known = self.answer.bound_bytes
-        return known if self.job is None or math.isinf(known) else relay_bound(self.job, known)
 
     @property
     def next_kind(self) -> str:

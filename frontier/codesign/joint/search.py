@@ -145,7 +145,7 @@ class Search:
         self._work_on([candidate] if new else [])
         while choices is not None and choices not in self.proven and not self.done and len(self.proven) < EFFORT.proven:
             each = untouched(self.instance, choices)
-            if math.isinf(load := each.strong_bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
+            if math.isinf(load := each.answer.bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
                 return
             self.proven[choices] = load
             choices = self._solved(self.proven)
