@@ -15,7 +15,6 @@ import pytest
 import ddlopt
 import ddlopt.instances
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
-from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
@@ -99,13 +98,6 @@ NEEDING = {
 """Formulations that cannot do without options: how to make one for an instance."""
 
 
-def block(instance):
-    """Half of the servers or, of an odd number, one; and a permutation that takes it to the others."""
-    n = instance.servers
-    size = 1 if n % 2 else n // 2
-    return {"servers": tuple(range(size)), "image": tuple((server + size) % n for server in range(n))}
-
-
 FURTHER = {
     "RingsAndRoutes, all": lambda _: RingsAndRoutes(rings="all"),
     "RateLevels, without flows": lambda _: RateLevels(flows=False),
@@ -115,7 +107,6 @@ FURTHER = {
     "FixedLinks, open": lambda instance: FixedLinks(cycle(instance), demand="open"),
     "SlotEmbedding, servers": lambda _: SlotEmbedding(places="servers"),
     "WholePorts, up to a time": lambda _: WholePorts(most_s=1e3),
-    "BlockLinks, of a block": lambda instance: BlockLinks(**block(instance), most_s=1e3),
 }
 """Options that change which ports there are."""
 

@@ -27,7 +27,6 @@ from volume import slow
 import ddlopt.models
 from ddlopt import instances
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
-from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
@@ -99,7 +98,6 @@ CASES = {
     "JointStrategyTopology": (partial(JointStrategyTopology, rings="all"), cases.codesign),
     "StrategyBound": (StrategyBound, cases.codesign),
     "WholePorts": (WholePorts, cases.codesign),
-    "BlockLinks": (BlockLinks, cases.codesign),
     "SfbMilp": (SfbMilp, cases.sfb),
     "ForwardOrder": (ForwardOrder, cases.forward),
     "ForwardSides": (ForwardSides, cases.forward),

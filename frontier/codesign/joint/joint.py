@@ -30,9 +30,8 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     send no less (:func:`~ddlopt.models.codesign.formulations.rows.congestion_cuts.add_cuts`).
 
     *Without cuts*, and so without anything taken for granted, the master is solved to optimality once, at first; up to
-    16 servers also with whole ports (:class:`~ddlopt.frontier.codesign.formulations.whole_ports.WholePorts`) and with
-    the links of one block (:class:`~ddlopt.frontier.codesign.formulations.block_links.BlockLinks`). Where few choices
-    may be better than the best plan, all of them are refuted one by one (:func:`.bound_by_classes`).
+    16 servers also with whole ports (:class:`~ddlopt.frontier.codesign.formulations.whole_ports.WholePorts`). Where few
+    choices may be better than the best plan, each of them is to be excluded (:func:`.bound_by_classes`).
 
     *Optimism.* A proof for one topology problem takes far longer than a good design for it. So that the search for
     strategies does not wait for it, the master takes for granted that x is not interesting: it assumes

@@ -1,14 +1,11 @@
 """The master of the decomposition: the choice of strategies that a certified bound likes best."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ddlopt.frontier.codesign.formulations.block_links import BlockLinks
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
-from ddlopt.frontier.codesign.one_block import blocks_of
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
@@ -17,10 +14,6 @@ from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model
 
 Choices = tuple[int, ...]
-_BLOCK_SERVERS = 4
-"""Beyond, a block has so many possible links that its program is no better than the one without it for minutes."""
-_BLOCK_ROOM = 1.02
-"""Part of a time up to which plans are looked at: a limit at the optimum leaves the solver less to find."""
 
 
 @dataclass(frozen=True)
@@ -92,35 +85,6 @@ class Master:
             bound.
         """
         formulation = WholePorts(cuts=tuple(assumed.items()), most_s=most_s, detour_hops=detour_hops)
-        return self._solved(formulation, assumed, limits, seed, start, most_s, nodes)
-
-    @property
-    def blocks(self) -> Iterator[tuple[Choices, Choices]]:
-        """Blocks of servers whose links are worth looking at, each with a permutation that takes it to all others."""
-        return blocks_of(tables_of(self.instance), _BLOCK_SERVERS)
-
-    def in_block(
-        self, blocks: tuple[Choices, Choices], limits: Limits, seed: int, start: Choices, most_s: float, nodes: int
-    ) -> Proposal:
-        """The same with the links of one of the ``blocks``, and nothing assumed; there is a plan of ``most_s``.
-
-        See :class:`~ddlopt.frontier.codesign.formulations.block_links.BlockLinks`.
-        """
-        most_s *= _BLOCK_ROOM
-        formulation = BlockLinks(servers=blocks[0], image=blocks[1], most_s=most_s)
-        return self._solved(formulation, {}, limits, seed, start, most_s, nodes)
-
-    def _solved(
-        self,
-        formulation: WholePorts | BlockLinks,
-        assumed: Mapping[Choices, float],
-        limits: Limits,
-        seed: int,
-        start: Choices | None,
-        most_s: float | None,
-        nodes: int | None,
-    ) -> Proposal:
-        detour_hops = formulation.detour_hops if isinstance(formulation, WholePorts) else 2.0
         model = build_model(self.instance.family, formulation, self.instance)
         block = model.component(self.instance.family)
         if start is not None:

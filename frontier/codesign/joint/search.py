@@ -3,10 +3,10 @@
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from ddlopt.frontier.codesign.bounds import priced_bound
 from ddlopt.frontier.codesign.joint.alike import alike
@@ -111,9 +111,6 @@ class Search:
         if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
             limits = Limits(self._seconds(1 / 6), self.clock.gap / EFFORT.accurate)
             self._ask({}, limits, self.best_s, 2.0, EFFORT.solved_nodes)
-            for blocks in self.master.blocks if not self.done else ():
-                asked = blocks, limits, self.seed, self._first_choices(), self.best_s, EFFORT.solved_nodes
-                self._noted(partial(self.master.in_block, *asked))
         self._refute()
         limits = Limits(self._seconds(1 / 4), max(self._fine_gap, EFFORT.opening_gap))
         proposal = self._ask({}, limits, self.best_s, EFFORT.opening_detour, EFFORT.opening_nodes)
@@ -257,13 +254,10 @@ class Search:
         self, assumed: Mapping[Choices, float], limits: Limits, most_s: float | None, detour: float, nodes: int
     ) -> Proposal:
         """What :meth:`.Master.propose` answers, noted."""
-        start = self._first_choices()
-        return self._noted(partial(self.master.propose, assumed, limits, self.seed, start, most_s, detour, nodes))
-
-    def _noted(self, ask: Callable[[], Proposal]) -> Proposal:
         began = time.perf_counter()
         with self.clock.lending_ctrl_c():
-            proposal = ask()
+            start = self._first_choices()
+            proposal = self.master.propose(assumed, limits, self.seed, start, most_s, detour, nodes)
         self.clock.interrupted |= proposal.interrupted
         self.spent_s["master"] += time.perf_counter() - began
         self.proposals.append(proposal)
