@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ddlopt.frontier.codesign.bounds import priced_bound
-from ddlopt.frontier.codesign.joint.alike import alike
 from ddlopt.frontier.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s, untouched
+from ddlopt.frontier.codesign.joint.class_bound import bound_by_classes, refutable
 from ddlopt.frontier.codesign.joint.descent import Step, descend
 from ddlopt.frontier.codesign.joint.effort import EFFORT
 from ddlopt.frontier.codesign.joint.estimate import Estimate
 from ddlopt.frontier.codesign.joint.master import Choices, Master, Proposal
-from ddlopt.frontier.codesign.joint.refute import bound_by_classes, refutable
+from ddlopt.frontier.codesign.joint.symmetric_plans import alike
 from ddlopt.frontier.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance

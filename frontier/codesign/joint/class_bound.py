@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ddlopt.frontier.codesign.classes import SentAlike, classes_below
-from ddlopt.frontier.codesign.joint.refute_open import bound_by_open_parts, infeasible
+from ddlopt.frontier.codesign.joint.open_bound import bound_by_open_parts, infeasible
 from ddlopt.frontier.codesign.one_block import blocks_of
 from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.frontier.topology.blocks.block_bound import partitions

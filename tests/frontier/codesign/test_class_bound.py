@@ -9,8 +9,8 @@ from volume import for_each, slow
 
 from ddlopt import instances
 from ddlopt.frontier.codesign.classes import classes_below
-from ddlopt.frontier.codesign.joint import refute as module
-from ddlopt.frontier.codesign.joint.refute import bound_by_classes
+from ddlopt.frontier.codesign.joint import class_bound as module
+from ddlopt.frontier.codesign.joint.class_bound import bound_by_classes
 from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign.demand import demand_of

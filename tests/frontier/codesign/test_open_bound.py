@@ -9,8 +9,8 @@ from volume import for_each, slow
 
 from ddlopt import instances
 from ddlopt.frontier.codesign.classes import closed_parts_below
+from ddlopt.frontier.codesign.joint.open_bound import blocks_of_digits, bound_by_open_parts
 from ddlopt.frontier.codesign.joint.open_links import OpenPart, Options, links_of_block
-from ddlopt.frontier.codesign.joint.refute_open import blocks_of_digits, bound_by_open_parts
 from ddlopt.frontier.codesign.layer_tree import LayerTree, Sums, best_weights
 from ddlopt.frontier.codesign.open_layers import (
     moved_to,

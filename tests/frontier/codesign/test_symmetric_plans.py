@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddlopt import instances
-from ddlopt.frontier.codesign.joint.alike import AlikePlans, AlikeProgram, alike
+from ddlopt.frontier.codesign.joint.symmetric_plans import AlikePlans, AlikeProgram, alike
 from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.codesign import evaluate
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
