@@ -18,7 +18,7 @@ _TOGETHER = 100
 """Ways that are joined at once, before those with the same bytes are made one."""
 
 
-class SentAlike(NamedTuple):
+class LoadClass(NamedTuple):
     """Choices that send the same.
 
     Parameters
@@ -61,7 +61,7 @@ class _Found(NamedTuple):
     taken: Floats
 
 
-def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[SentAlike] | None:
+def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[LoadClass] | None:
     r"""What all choices send whose iterations may take less than ``most_s``.
 
     Where every layer's output is read by one layer at most, the layers that lead to one are a tree, of which the choice
@@ -86,7 +86,7 @@ def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[
 
     Returns
     -------
-    list of SentAlike, or None
+    list of LoadClass, or None
         None if there are too many, or the instance is none for which the bound is a sum over a tree: with full overlap,
         or outputs that several layers read.
     """
@@ -104,7 +104,7 @@ def classes_below(instance: CodesignInstance, most_s: float, most: int) -> list[
         return None
     compute = np.maximum(whole.seconds - whole.figures @ sums.byte_s - BOUND_MARGIN * whole.seconds, 0.0)
     parts = zip(whole.figures[:, : tree.sets], whole.figures[:, tree.sets :], compute.tolist(), strict=True)
-    return [SentAlike(*each) for each in parts]
+    return [LoadClass(*each) for each in parts]
 
 
 def closed_parts_below(

@@ -106,6 +106,13 @@ def open_layers(tables: Tables, layers: tuple[int, ...], readers: Mapping[int, i
     return _by_kind([{_look(each): each for each in options} for options in kinds], [1] * len(kinds))
 
 
+def nothing_open(tables: Tables) -> OpenLayers:
+    """One layer with one option that asks for nothing: the strategies of all layers are chosen."""
+    n = tables.instance.servers
+    nothing = Needs(np.zeros((n, n)), np.zeros(len(tables.groups)), np.zeros(n))
+    return OpenLayers((1,), ((0, 0),), (nothing,))
+
+
 def with_images(tables: Tables, layers: OpenLayers, images: Sequence[tuple[int, ...]]) -> OpenLayers | None:
     """Close the sets of options under the given automorphisms of the servers.
 
@@ -158,8 +165,8 @@ def moved_to(tables: Tables, needs: Needs, image: tuple[int, ...]) -> Needs | No
     return Needs(traffic, rings, busy)
 
 
-def looks_alike(tables: Tables, needs: Needs, image: tuple[int, ...]) -> bool:
-    """Whether a permutation of the servers leaves all as it is."""
+def is_symmetric(tables: Tables, needs: Needs, image: tuple[int, ...]) -> bool:
+    """Whether a permutation of the servers leaves these needs as they are."""
     moved = moved_to(tables, needs, image)
     return moved is not None and _look(moved) == _look(needs)
 

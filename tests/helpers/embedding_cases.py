@@ -18,7 +18,6 @@ from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMes
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.scheduling.formulations.bandwidth_shares import BandwidthShares
 from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
-from ddlopt.frontier.topology.formulations.links_out import LinksOut
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.catalogue import FAMILY_NAMES, outside_of_room
@@ -91,7 +90,6 @@ NEEDING = {
     LinksInBlock: lambda instance: LinksInBlock(
         float(instance.node_bytes[0].sum()), tuple(s // 3 for s in range(instance.servers))
     ),
-    LinksOut: lambda instance: LinksOut(float(instance.node_bytes[0].sum()), (0,)),
     StrategiesOnLinks: lambda instance: StrategiesOnLinks(cycle(instance)),
     StrategiesOnRoutes: lambda instance: StrategiesOnRoutes(cycle_loads(instance)),
 }
@@ -216,7 +214,7 @@ def instances(family):
     yield from map(loaded, names[3:])
 
 
-OF_DESIGNS = (FixedLinks, LinksInBlock, LinksOut)
+OF_DESIGNS = (FixedLinks, LinksInBlock)
 """Formulations of topology that are made of a design's figures."""
 
 

@@ -151,7 +151,6 @@ NARROWER = {
     "CirculantDesign": "circulant designs only",
     "FixedLinks": "the links are given",
     "LinksInBlock": "designs of a given load only, see tests/frontier/topology/test_links_in_block.py",
-    "LinksOut": "designs of a given load only, see tests/frontier/codesign/test_class_bound.py",
     "StrategiesOnLinks": "the links are given",
     "StrategiesOnRoutes": "the routes are given",
 }

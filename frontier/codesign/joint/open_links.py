@@ -1,7 +1,7 @@
 """Bounds for choices of which some layers' strategies are left open: in parts, and on whole links of a few servers."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
@@ -12,7 +12,6 @@ import pyomo.environ as pyo
 from scipy.optimize import linprog
 
 from ddlopt.frontier.codesign.open_layers import Needs, OpenLayers
-from ddlopt.frontier.topology.formulations.links_out import sets_to_leave
 from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import Floats, tables_of
@@ -20,6 +19,9 @@ from ddlopt.models.tolerances import BOUND_MARGIN, SOLVER_TOL
 from ddlopt.models.topology.bounds import hop_bytes_out, least_hop_bytes
 
 Terms = list[tuple[float, Any]]
+
+_ALL_CUTS = 7
+"""Members up to which a ring has to leave each set of them; of larger groups the sets that other groups make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +175,6 @@ def links_of_block(part: OpenPart, most_s: float, servers: Sequence[int]) -> pyo
     at most B (most - C) bytes, all its links together :math:`\mathcal{C}` times that, so that of the blocks one sends
     no more than its part; permutations take that block to S, and the plan to one that takes as long, with the same
     chosen and other open strategies, of which x are the numbers. What others send each other is left out.
-
-    It is :class:`~ddlopt.frontier.topology.formulations.links_out.LinksOut` with the loads of open layers as
-    variables.
     """
     most_s *= 1 + SOLVER_TOL
     z = (most_s - part.least_compute_s) * part.options.instance.link_bandwidth_bytes_per_s
@@ -320,3 +319,15 @@ class _Program:
 
     def _hop_bytes(self, needs: Needs, s: int) -> float:
         return hop_bytes_out(needs.traffic[[s]], self.instance.degree, self.options.duplex)
+
+
+def sets_to_leave(groups: Sequence[tuple[int, ...]], k: int) -> Iterator[tuple[int, ...]]:
+    """Three and more members of group k that a ring has to leave; what is left of the others is one of the sets."""
+    members = groups[k]
+    if len(members) <= _ALL_CUTS:
+        for size in range(3, len(members) // 2 + 1):
+            yield from combinations(members, size)
+        return
+    parts = {tuple(sorted(set(members) & set(each))) for each in groups}
+    unions = {tuple(sorted({*one, *other})) for one, other in combinations(parts, 2)}
+    yield from sorted(some for some in parts | unions if 3 <= len(some) <= len(members) - 3)

@@ -10,12 +10,12 @@ from functools import cached_property
 
 from ddlopt.frontier.codesign.bounds import priced_bound
 from ddlopt.frontier.codesign.joint.candidate import Candidate, assumed_loads, sent_by, served_by, slowest_s, untouched
-from ddlopt.frontier.codesign.joint.class_bound import bound_by_classes, refutable
+from ddlopt.frontier.codesign.joint.class_bound import bound_by_classes, excludable
 from ddlopt.frontier.codesign.joint.descent import Step, descend
 from ddlopt.frontier.codesign.joint.effort import EFFORT
 from ddlopt.frontier.codesign.joint.estimate import Estimate
 from ddlopt.frontier.codesign.joint.master import Choices, Master, Proposal
-from ddlopt.frontier.codesign.joint.symmetric_plans import alike
+from ddlopt.frontier.codesign.joint.symmetric_plans import symmetric_plan
 from ddlopt.frontier.codesign.joint.topology import SEARCHED_SERVERS, Answer, deepened, levels_left, provable
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -73,9 +73,9 @@ class Search:
     def _open(self) -> None:
         """Begin with the usual strategies, those that prices like, and what an estimate makes of either."""
         self._work_on([self._candidate(self._first_choices())[0]])
-        self._refute(early=True)
+        self._bound_classes(early=True)
         self._solve_without_cuts()
-        self._look_alike()
+        self._look_for_symmetric()
         priced = priced_bound(self.instance)
         likely = [self._first_choices(), self._usual, *([priced.choices] if math.isfinite(priced.choices_s) else [])]
         for place, choices in enumerate(dict.fromkeys(likely)):
@@ -86,14 +86,14 @@ class Search:
         self._descend_from_best()
         self._fit_ports()
 
-    def _look_alike(self) -> None:
+    def _look_for_symmetric(self) -> None:
         """Strategies together with links that look the same from every server, where jobs do."""
         if self.best is None or self.done:
             return
         began = time.perf_counter()
         known = [each.choices for each in self.candidates.values() if each.bound_s <= self.best_s]
         clock = Clock(Limits(self._seconds(1 / 3), self.clock.gap), None)
-        found = alike(
+        found = symmetric_plan(
             self.instance, known, self.seed, clock, self.bound_s * (1 + self.clock.gap / 2), EFFORT.symmetric_trials
         )
         self.spent_s["topology"] += time.perf_counter() - began
@@ -111,7 +111,7 @@ class Search:
         if provable(self.best.job):  # quick there, and its bound takes nothing for granted either
             limits = Limits(self._seconds(1 / 6), self.clock.gap / EFFORT.accurate)
             self._ask({}, limits, self.best_s, 2.0, EFFORT.solved_nodes)
-        self._refute()
+        self._bound_classes()
         limits = Limits(self._seconds(1 / 4), max(self._fine_gap, EFFORT.opening_gap))
         proposal = self._ask({}, limits, self.best_s, EFFORT.opening_detour, EFFORT.opening_nodes)
         if proposal.choices is None or self.done:
@@ -122,10 +122,10 @@ class Search:
         if new and not self.done:
             self._improve_nearby(candidate, fitted=False)
 
-    def _refute(self, early: bool = False) -> None:
-        """A bound by all choices, where few of them come into question; early only where other bounds take longer."""
+    def _bound_classes(self, early: bool = False) -> None:
+        """A bound over all load classes, where they are few; early only where other bounds take longer."""
         job = None if self.best is None else self.best.job
-        if not self.done and refutable(job) and not (early and provable(job)):
+        if not self.done and excludable(job) and not (early and provable(job)):
             clock = Clock(Limits(self._seconds(1 / 2), self.clock.gap), None)
             known_s = self.bound_s
             self.floor_s = max(known_s, bound_by_classes(self.instance, self.target_s, self.seed, clock, known_s))

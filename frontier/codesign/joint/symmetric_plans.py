@@ -1,4 +1,4 @@
-"""Strategies and links that look the same from every server, found together: one program for each set of generators."""
+"""Strategies together with links of a Cayley graph: one program for each set of its generators."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ _GAIN = 1e-6
 _DIGITS = 10
 """Columns are one if their loads agree in so many."""
 _EXACT_SERVERS = 24
-"""Up to so many servers strategies, rings and routes end with a program on the links alone, which need not be alike."""
+"""Servers up to which a program on the links alone ends it, with rings and routes that need not be symmetric."""
 _MIP_S = 30.0
 """Seconds for whole strategies at most."""
 
@@ -59,7 +59,7 @@ class Column(NamedTuple):
     ring: Ints | None
 
 
-class AlikePlans:
+class SymmetricPlans:
     """Programs on strategies, rings and routes for generators of one group; HiGHS has one of them at a time.
 
     Rows of the program are those of :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound`, then
@@ -148,10 +148,10 @@ def _groups_of_sets(instance: CodesignInstance) -> list[list[tuple[int, ...]]]:
 
 
 @dataclass
-class AlikeProgram:
+class SymmetricProgram:
     """The program for some generators: a :class:`~ddlopt.frontier.topology.symmetric_rings.search.Program`."""
 
-    plans: AlikePlans
+    plans: SymmetricPlans
     generators: Ints
     counts: Ints
 
@@ -240,7 +240,7 @@ class AlikeProgram:
         return None if served is None else (plan.choices(instance), *served)
 
 
-def alike(
+def symmetric_plan(
     instance: CodesignInstance, known: Sequence[Choices], seed: int, clock: Clock, enough_s: float, trials: int
 ) -> tuple[Choices, Balance | TopologyDesign, float] | None:
     r"""Strategies with links of a Cayley graph, and rings and routes in all their translates.
@@ -260,7 +260,7 @@ def alike(
     ----------
     instance : CodesignInstance
     known : sequence of choices
-        Of interest; groups are preferred under which all the sets that these use are alike.
+        Of interest; groups of translations are preferred under which all sets that these use are symmetric.
     seed : int
     clock : Clock
     enough_s : float
@@ -283,7 +283,7 @@ def alike(
         used += tables.bytes_of(choices)[0] > 0
     groups = _groups_of_sets(instance)
 
-    def unlike(group: AbelianGroup) -> float:
+    def asymmetric(group: AbelianGroup) -> float:
         return sum(float(used[q]) for q, each in enumerate(groups) if used[q] and subgroup_of(group, each) is None)
 
     model = build_model(instance.family, _STRATEGIES, instance)
@@ -293,10 +293,10 @@ def alike(
     ports = Ports(instance.degree, instance.optics == "duplex", instance.parallel_links)
 
     def search_of(group: AbelianGroup) -> GeneratorSearch[Any]:
-        plans = AlikePlans(instance, model, linear, group)
+        plans = SymmetricPlans(instance, model, linear, group)
         subgroups = [each for each in plans.subgroups if each is not None]
-        return GeneratorSearch(group, subgroups, ports, partial(AlikeProgram, plans), rng, clock, enough_s)
+        return GeneratorSearch(group, subgroups, ports, partial(SymmetricProgram, plans), rng, clock, enough_s)
 
-    chosen = sorted(products_of_cycles(instance.servers), key=unlike)[:_GROUPS]
+    chosen = sorted(products_of_cycles(instance.servers), key=asymmetric)[:_GROUPS]
     best, _, _ = best_of([search_of(group) for group in chosen], trials)
     return None if best is None else best.plan(min(_MIP_S, max(clock.left_s, 1e-3)))

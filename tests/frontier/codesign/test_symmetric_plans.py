@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddlopt import instances
-from ddlopt.frontier.codesign.joint.symmetric_plans import AlikePlans, AlikeProgram, alike
+from ddlopt.frontier.codesign.joint.symmetric_plans import SymmetricPlans, SymmetricProgram, symmetric_plan
 from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.codesign import evaluate
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
@@ -19,7 +19,7 @@ from ddlopt.solvers.topology.balance.balance import Balance
 
 def _programs(instance, orders):
     model = build_model(instance.family, StrategyBound(), instance)
-    return AlikePlans(instance, model, linear_model(model), AbelianGroup(orders))
+    return SymmetricPlans(instance, model, linear_model(model), AbelianGroup(orders))
 
 
 def _judged(instance, found):
@@ -37,13 +37,13 @@ def test_whole_strategies_take_no_less_than_parts_and_what_the_evaluation_finds(
     plans = _programs(instance, (3, 2, 2))
     bound = instances.record("codesign/candle-n12-d4").bound.value
     for generators in ([1, 2, 6, 8], [1, 3, 8, 10]):
-        program = AlikeProgram(plans, np.array(generators), np.ones(4, dtype=np.int64))
+        program = SymmetricProgram(plans, np.array(generators), np.ones(4, dtype=np.int64))
         parts = program.solve(20, 20, 0.0, np.inf)
         judged = _judged(instance, program.plan(30.0))
         assert bound * (1 - 1e-9) <= min(parts, judged.objective)
         assert judged.objective <= parts * 1.005
         # The program for other generators is not disturbed by what was solved before.
-        again = AlikeProgram(_programs(instance, (3, 2, 2)), program.generators, program.counts)
+        again = SymmetricProgram(_programs(instance, (3, 2, 2)), program.generators, program.counts)
         assert again.solve(20, 20, 0.0, np.inf) == pytest.approx(parts, rel=2e-3)
 
 
@@ -51,13 +51,13 @@ def test_whole_strategies_take_no_less_than_parts_and_what_the_evaluation_finds(
 def test_the_best_of_a_search_is_a_plan():
     instance = instances.load("codesign/candle-n12-d4")
     known = instances.best("codesign/candle-n12-d4").choices(instance)
-    judged = _judged(instance, alike(instance, [known], 0, Clock(Limits(), None), 0.0, 30))
+    judged = _judged(instance, symmetric_plan(instance, [known], 0, Clock(Limits(), None), 0.0, 30))
     assert judged.objective < 0.3232  # 0.3315 without
 
 
 def test_jobs_that_differ_from_server_to_server_have_none():
     instance = instances.load("codesign/dlrm-n12-d4")
     known = instances.best("codesign/dlrm-n12-d4").choices(instance)
-    assert alike(instance, [known], 0, Clock(Limits(), None), 0.0, 1) is None
+    assert symmetric_plan(instance, [known], 0, Clock(Limits(), None), 0.0, 1) is None
     few = instances.load("codesign/tiny-cosets-n6-d2")
-    assert alike(few, [data_parallel(few)], 0, Clock(Limits(), None), 0.0, 1) is None
+    assert symmetric_plan(few, [data_parallel(few)], 0, Clock(Limits(), None), 0.0, 1) is None
