@@ -19,12 +19,17 @@ help: ## list the commands
 demo: $(VENV)/installed-core ## heuristics against the optimum on bundled instances, pictures in demo/ (a minute or two)
 	@$(BIN)/python examples/demo.py --out demo
 
+# In a fresh clone every worker would rewrite the assertions of all files, which takes longer than collecting: they stay
+# as they are, and what fails runs once more, to say what was compared.
+tested = $(BIN)/pytest --assert plain $(1) $(PYTEST_ARGS) || { [ $$? -ne 1 ] || \
+    $(BIN)/pytest -q --last-failed --last-failed-no-failures none; exit 1; }
+
 test: $(VENV)/installed-test ## the tests, a handful of every volume
 	@$(BIN)/ddlopt warm-up
-	@$(BIN)/pytest -m "not slow" --dist loadfile $(PYTEST_ARGS)
+	@$(call tested,-m "not slow" --dist loadfile)
 
 test-slow: $(VENV)/installed-test ## long proofs, large sizes and the rest of every volume
-	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
+	@$(call tested,-m slow)
 
 test-all: test test-slow ## all tests
 

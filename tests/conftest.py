@@ -13,10 +13,16 @@ from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # No test measures time, drawn examples neither: on a busy machine any of them may be slow.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# Hypothesis parses every module of ours that is loaded, to draw the numbers that stand in it now and then: several
+# seconds a worker, for the nine files that draw anything.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 
 # Tests run one a core. Threads of linear algebra beside them would wait for each other, a hundred times as long as
 # they work; this must be said before NumPy is imported.

@@ -47,7 +47,7 @@ def measured(paths: list[str]) -> tuple[float, dict[str, float]]:
         (Path(folder) / "seconds_plugin.py").write_text(PLUGIN)
         (Path(folder) / "found").mkdir()
         added = {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": folder, "TEST_SECONDS": f"{folder}/found"}
-        words = ["-q", "-n", "2", "--dist", "loadfile", "-p", "seconds_plugin", "-m", "not slow"]
+        words = ["-q", "-n", "2", "--dist", "loadfile", "--assert", "plain", "-p", "seconds_plugin", "-m", "not slow"]
         subprocess.run(
             [Path(sys.executable).parent / "pytest", *words, *paths], cwd=ROOT, env=os.environ | added, check=True
         )
