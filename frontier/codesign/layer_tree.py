@@ -15,7 +15,7 @@ from ddlopt.models.codesign.tables import Floats, Tables
 from ddlopt.models.tolerances import TINY
 
 _DIGITS = 12
-"""Parts of a pattern are one if they agree in so many."""
+"""In which parts of patterns are compared."""
 _STEPS = 200
 """Of cutting planes; most instances take half as many."""
 _CLOSE = 1e-5
@@ -48,7 +48,7 @@ class LayerTree:
     Attributes
     ----------
     figures : list of (strategies, sets + patterns) arrays
-        Bytes by layer; patterns that are alike count as the first, see ``same``.
+        Bytes by layer; of identical patterns the first counts, see ``same``.
     rows : (rows, sets + patterns) array
         Seconds that a byte takes at least: of each server's links, and last of all links together.
     inputs : list of lists of (layer, edge)
@@ -62,7 +62,7 @@ class LayerTree:
         self.tables, self.instance = tables, tables.instance
         demand = demand_of(tables)
         self.sets = len(tables.groups_of)
-        self.same = _first_alike(tables)
+        self.same = _first_identical(tables)
         layers = range(len(tables.sizes))
         self.figures = [self._figures(layer) for layer in layers]
         rows = np.concatenate([demand.server_rows, demand.hop_bytes[None] / demand.capacity])
@@ -82,10 +82,8 @@ class LayerTree:
     def _figures(self, layer: int) -> Floats:
         rows = np.zeros((self.tables.sizes[layer], self.sets + len(self.tables.patterns)))
         for a, row in enumerate(rows):
-            for groups, amount in self.tables.reductions[layer][a].items():
-                row[groups] += amount
-            for pattern, amount in self.tables.sent[layer][a].items():
-                row[self.same[self.sets + pattern]] += amount
+            for figure, amount in self.tables.own[layer][a].items():
+                row[self.same[figure]] += amount
         return rows
 
     @cached_property
@@ -214,7 +212,7 @@ def best_weights(tree: LayerTree) -> Weights:
     return best
 
 
-def _first_alike(tables: Tables) -> npt.NDArray[np.int64]:
+def _first_identical(tables: Tables) -> npt.NDArray[np.int64]:
     """(sets + patterns,) the figure itself, for patterns the first with the same parts."""
     sets = len(tables.groups_of)
     known: dict[bytes, int] = {}

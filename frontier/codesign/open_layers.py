@@ -12,7 +12,7 @@ from ddlopt.models.codesign.demand import ring_factor
 from ddlopt.models.codesign.tables import Floats, Tables
 
 _DIGITS = 12
-"""Options are one if what they send and compute agrees in so many."""
+"""Of what options send and compute, in which they are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,26 +82,20 @@ def needs_of(tables: Tables, reduced: Floats, moved: Floats, busy_s: Floats) -> 
 
 def open_layers(tables: Tables, layers: tuple[int, ...], readers: Mapping[int, int]) -> OpenLayers:
     """What these layers may add, given the strategies of the layers that read them."""
-    instance = tables.instance
+    instance, sets = tables.instance, len(tables.groups_of)
     kinds: list[list[Needs]] = []
     for layer in layers:
         (edge,) = (edge for edge, (source, _) in enumerate(instance.edges) if source == layer)
         target = readers[instance.edges[edge][1]]
         options = []
         for a in range(tables.sizes[layer]):
-            reduced, moved, busy = (
-                np.zeros(len(tables.groups_of)),
-                np.zeros(len(tables.patterns)),
-                np.zeros(instance.servers),
-            )
-            for groups, amount in tables.reductions[layer][a].items():
-                reduced[groups] += amount
-            for pattern, amount in tables.sent[layer][a].items():
-                moved[pattern] += amount
+            figures, busy = np.zeros(sets + len(tables.patterns)), np.zeros(instance.servers)
+            for figure, amount in tables.own[layer][a].items():
+                figures[figure] += amount
             if (pattern := int(tables.moves[edge][a, target])) >= 0:
-                moved[pattern] += tables.edge_bytes[edge]
+                figures[sets + pattern] += tables.edge_bytes[edge]
             busy[tables.runs_on[layer][a]] = tables.compute_s[layer][a]
-            options.append(needs_of(tables, reduced, moved, busy))
+            options.append(needs_of(tables, figures[:sets], figures[sets:], busy))
         kinds.append(options)
     return _by_kind([{_look(each): each for each in options} for options in kinds], [1] * len(kinds))
 
@@ -130,8 +124,8 @@ def with_images(tables: Tables, layers: OpenLayers, images: Sequence[tuple[int, 
         looks = [{_look(new) for each in found.values() if (new := moved_to(tables, each, image))} for found in options]
         free, to = set(range(len(options))), list[int]()
         for kind, of_kind in enumerate(looks):
-            alike = [other for other in sorted(free) if layers.layers[other] == layers.layers[kind]]
-            to.append(max(alike, key=lambda other: len(of_kind & options[other].keys())))
+            equal = [other for other in sorted(free) if layers.layers[other] == layers.layers[kind]]
+            to.append(max(equal, key=lambda other: len(of_kind & options[other].keys())))
             free.remove(to[-1])
         became.append((image, to))
     new_ones = [(kind, each) for kind, found in enumerate(options) for each in found.values()]

@@ -37,7 +37,7 @@ def lower_bound(instance: CodesignInstance) -> float:
         times * np.array([len(servers) for servers in where]) / instance.servers
         for times, where in zip(tables.compute_s, tables.runs_on, strict=True)
     ]
-    path = _shortest_path_s(tables)
+    path = tables.least_path_s
     if instance.overlap == "full":
         found = max(_least(busy), _least(sent), path)
     else:
@@ -51,27 +51,12 @@ def _least(seconds: list[Floats]) -> float:
 
 def _sent_s(tables: Tables) -> list[Floats]:
     """By layer and strategy: bytes times hops of what it reduces and sends by itself, in seconds of all links."""
-    demand, sets = demand_of(tables), len(tables.groups_of)
+    demand = demand_of(tables)
     hop_s = demand.hop_bytes / (demand.capacity * tables.instance.link_bandwidth_bytes_per_s)
     return [
-        np.array(
-            [
-                sum(amount * float(hop_s[q]) for q, amount in reduced.items())
-                + sum(amount * float(hop_s[sets + p]) for p, amount in moved.items())
-                for reduced, moved in zip(reductions, own, strict=True)
-            ]
-        )
-        for reductions, own in zip(tables.reductions, tables.sent, strict=True)
+        np.array([sum(amount * float(hop_s[i]) for i, amount in own.items()) for own in of_layer])
+        for of_layer in tables.own
     ]
-
-
-def _shortest_path_s(tables: Tables) -> float:
-    """The longest path through the layers, each at the time of its fastest strategy."""
-    done = np.zeros(len(tables.sizes))
-    for layer in tables.instance.order:
-        ready = max((done[a] for a, b in tables.instance.edges if b == layer), default=0.0)
-        done[layer] = ready + tables.compute_s[layer].min()
-    return float(done.max())
 
 
 def least_memory_bytes(instance: CodesignInstance) -> float:

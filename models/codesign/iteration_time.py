@@ -17,13 +17,11 @@ def time_unit_s(instance: CodesignInstance) -> float:
     """
     tables = tables_of(instance)
     rate = instance.degree * instance.link_bandwidth_bytes_per_s
-    total = 0.0
+    total, sets = 0.0, len(tables.groups_of)
     for layer, times in enumerate(tables.compute_s):
-        sent = [2 * sum(amounts.values()) / rate for amounts in tables.reductions[layer]]
+        sent = [2 * sum(amount for i, amount in own.items() if i < sets) / rate for own in tables.own[layer]]
         total += min(time + own for time, own in zip(times.tolist(), sent, strict=True))
-    amounts = [
-        amount for kinds in (tables.reductions, tables.sent) for each in kinds for s in each for amount in s.values()
-    ]
+    amounts = [amount for of_layer in tables.own for own in of_layer for amount in own.values()]
     return total or float(tables.edge_bytes.max(initial=0.0)) / rate or max(amounts, default=0.0) / rate or 1.0
 
 

@@ -63,13 +63,13 @@ class Tables:
         By layer and strategy: the servers.
     groups : tuple of tuple of int
         Distinct groups, large ones first, then by members; the groups of every job come in this order.
-    reductions : tuple of tuple of dict
-        By layer and strategy: gradient bytes, in each group of the set, by index in the instance's ``group_sets``.
     groups_of : tuple of tuple of int
         By group set: indices in ``groups``.
     patterns : tuple of Pattern
-    sent : tuple of tuple of dict
-        By layer and strategy: bytes by index in ``patterns``, of the traffic that the strategy names itself.
+    own : tuple of tuple of dict
+        By layer and strategy: bytes by *figure*. The first figures are group sets, by index in the instance's
+        ``group_sets``: gradient bytes in each group. The others are patterns, by ``len(groups_of)`` more than their
+        index: bytes of the traffic that the strategy names itself.
     moves : tuple of int arrays
         By edge, (strategies of its source, strategies of its target): index in ``patterns``, -1 where nothing moves.
     edge_bytes : (edges,) array
@@ -94,7 +94,6 @@ class Tables:
         )
         place_of = {group: place for place, group in enumerate(self.groups)}
         self.groups_of = tuple(tuple(place_of[group] for group in groups) for groups in instance.group_sets)
-        self.reductions = tuple(tuple(_reductions(strategy) for strategy in layer.strategies) for layer in layers)
         known: dict[tuple[object, ...], int] = {}
         patterns: list[Pattern] = []
 
@@ -107,12 +106,17 @@ class Tables:
 
         n = instance.servers
 
-        def own_traffic(layer: Layer, strategy: Strategy) -> dict[int, float]:
+        def own(layer: Layer, strategy: Strategy) -> dict[int, float]:
+            total: dict[int, float] = {}
+            for reduction in strategy.reductions:
+                total[reduction.groups] = total.get(reduction.groups, 0.0) + reduction.bytes
             unit = _entries(strategy.traffic, n)
-            name = f"{layer.name}, {strategy.name}"
-            return {place((strategy.traffic,), name, unit): 1.0} if unit.nnz else {}
+            if unit.nnz:
+                pattern = place((strategy.traffic,), f"{layer.name}, {strategy.name}", unit)
+                total[len(self.groups_of) + pattern] = 1.0
+            return total
 
-        self.sent = tuple(tuple(own_traffic(layer, each) for each in layer.strategies) for layer in layers)
+        self.own = tuple(tuple(own(layer, each) for each in layer.strategies) for layer in layers)
         moves = []
         for source, target in instance.edges:
             table = np.full((self.sizes[source], self.sizes[target]), -1)
@@ -129,14 +133,18 @@ class Tables:
         self.patterns = tuple(patterns)
         self.edge_bytes = np.array([layers[source].output_bytes for source, _ in instance.edges])
 
+    def moved_figures(self, edge: int) -> list[int]:
+        """Figures of the patterns that move along an edge with some strategies of its ends."""
+        moves = self.moves[edge]
+        return [len(self.groups_of) + pattern for pattern in np.unique(moves[moves >= 0]).tolist()]
+
     def bytes_of(self, choices: Sequence[int]) -> tuple[Floats, Floats]:
         """(group sets,) gradient bytes in each group of a set and (patterns,) bytes of a choice of strategies."""
-        reduced, moved = np.zeros(len(self.groups_of)), np.zeros(len(self.patterns))
+        figures = np.zeros(len(self.groups_of) + len(self.patterns))
+        reduced, moved = np.split(figures, [len(self.groups_of)])
         for layer, a in enumerate(choices):
-            for groups, amount in self.reductions[layer][a].items():
-                reduced[groups] += amount
-            for pattern, amount in self.sent[layer][a].items():
-                moved[pattern] += amount
+            for figure, amount in self.own[layer][a].items():
+                figures[figure] += amount
         for edge, (source, target) in enumerate(self.instance.edges):
             pattern = self.moves[edge][choices[source], choices[target]]
             if pattern >= 0:
@@ -153,16 +161,29 @@ class Tables:
     def compute_of(self, choices: Sequence[int]) -> float:
         """Compute time of a choice: the busiest server's, or the longest path's through the layers."""
         busy = np.zeros(self.instance.servers)
-        done = np.zeros(len(choices))
         for layer, a in enumerate(choices):
             busy[self.runs_on[layer][a]] += self.compute_s[layer][a]
-        before: dict[int, list[int]] = {}
-        for source, target in self.instance.edges:
-            before.setdefault(target, []).append(source)
+        return max(float(busy.max()), self.path_s([times[a] for times, a in zip(self.compute_s, choices, strict=True)]))
+
+    def path_s(self, times: Sequence[float]) -> float:
+        """The longest path through the layers, which take these (layers,) times."""
+        done = [0.0] * len(times)
         for layer in self.instance.order:
-            ready = max((done[source] for source in before.get(layer, ())), default=0.0)
-            done[layer] = ready + self.compute_s[layer][choices[layer]]
-        return float(max(busy.max(), done.max()))
+            done[layer] = max((done[source] for source in self._before[layer]), default=0.0) + float(times[layer])
+        return max(done)
+
+    @cached_property
+    def least_path_s(self) -> float:
+        """The longest path through the layers, each with its fastest strategy: no choice computes less."""
+        return self.path_s([float(times.min()) for times in self.compute_s])
+
+    @cached_property
+    def _before(self) -> list[list[int]]:
+        """By layer: those that it reads."""
+        before: list[list[int]] = [[] for _ in self.sizes]
+        for source, target in self.instance.edges:
+            before[target].append(source)
+        return before
 
     def memory_of(self, choices: Sequence[int]) -> Floats:
         """(n,) bytes that a choice takes on each server."""
@@ -207,13 +228,6 @@ def _overlaps(parts: int, others: int) -> tuple[tuple[int, int, float], ...]:
 def _entries(traffic: tuple[tuple[int, int, float], ...], servers: int) -> csr_array:
     rows, columns, amounts = zip(*traffic, strict=True) if traffic else ((), (), ())
     return csr_array(coo_array((amounts, (rows, columns)), shape=(servers, servers), dtype=np.float64))
-
-
-def _reductions(strategy: Strategy) -> dict[int, float]:
-    total: dict[int, float] = {}
-    for reduction in strategy.reductions:
-        total[reduction.groups] = total.get(reduction.groups, 0.0) + reduction.bytes
-    return total
 
 
 @remembered

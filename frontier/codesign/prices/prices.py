@@ -230,16 +230,10 @@ def _server_sets(tables: Tables) -> tuple[Ints, Floats]:
 
 def _own_figures(tables: Tables) -> csr_array:
     """(choices, figures) bytes that strategies reduce and send by themselves."""
-    sets = len(tables.groups_of)
-    entries: list[tuple[int, int, float]] = []
-    row = 0
-    for reductions, sent in zip(tables.reductions, tables.sent, strict=True):
-        for reduced, moved in zip(reductions, sent, strict=True):
-            entries += [(row, q, amount) for q, amount in reduced.items()]
-            entries += [(row, sets + p, amount) for p, amount in moved.items()]
-            row += 1
+    strategies = [own for of_layer in tables.own for own in of_layer]
+    entries = [(row, figure, amount) for row, own in enumerate(strategies) for figure, amount in own.items()]
     rows, columns, amounts = zip(*entries, strict=True) if entries else ((), (), ())
-    shape = (row, sets + len(tables.patterns))
+    shape = (len(strategies), len(tables.groups_of) + len(tables.patterns))
     return csr_array(coo_array((amounts, (rows, columns)), shape=shape, dtype=np.float64))
 
 

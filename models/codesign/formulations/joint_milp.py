@@ -1,7 +1,8 @@
 """Strategies, links, rings and routes in one mixed-integer linear program."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
@@ -179,7 +180,7 @@ class JointStrategyTopology:
         known = self.achievable_s if self.achievable_s is not None else cycle_time_s(instance)
         most = all_bytes(template)
         if known is not None:
-            spared = _least_compute_s(instance) if instance.overlap == "none" else 0.0
+            spared = tables_of(instance).least_path_s if instance.overlap == "none" else 0.0
             left = known * (1 + SOLVER_TOL) - spared
             most = min(most, max(left, _LEAST_PART * known) * instance.link_bandwidth_bytes_per_s)
         return min(least_congestion(tables_of(instance)), most), most
@@ -188,7 +189,7 @@ class JointStrategyTopology:
 def _refuses_faint_bytes(instance: CodesignInstance) -> str | None:
     """Why some strategy sends too little beside the time of an iteration: it would need no links within tolerances."""
     tables, carried = tables_of(instance), _unit_bytes(instance)
-    least = [float(pattern.unit.data.min(initial=1.0)) for pattern in tables.patterns]
+    least = _per_byte(tables, np.min)
 
     def told(what: str, amount: float) -> str:
         return (
@@ -196,29 +197,31 @@ def _refuses_faint_bytes(instance: CodesignInstance) -> str | None:
             f"{carried:g} that a link carries in an iteration; use the method 'bound-guided'"
         )
 
-    for layer, reductions, sent in zip(instance.layers, tables.reductions, tables.sent, strict=True):
-        for strategy, reduced, moved in zip(layer.strategies, reductions, sent, strict=True):
-            for amount in (*reduced.values(), *(least[p] * amount for p, amount in moved.items())):
-                if 0 < amount < FAINT * carried:
-                    return told(f"strategy '{strategy.name}' of layer '{layer.name}'", amount)
-    for (source, _), moves, amount in zip(instance.edges, tables.moves, tables.edge_bytes.tolist(), strict=True):
-        for p in np.unique(moves[moves >= 0]).tolist():
-            if 0 < least[p] * amount < FAINT * carried:
-                return told(f"the output of layer '{instance.layers[source].name}'", least[p] * amount)
+    for layer, strategies in zip(instance.layers, tables.own, strict=True):
+        for strategy, own in zip(layer.strategies, strategies, strict=True):
+            for i, amount in own.items():
+                if 0 < least[i] * amount < FAINT * carried:
+                    return told(f"strategy '{strategy.name}' of layer '{layer.name}'", least[i] * amount)
+    for edge, (source, _) in enumerate(instance.edges):
+        for i in tables.moved_figures(edge):
+            if 0 < (amount := least[i] * float(tables.edge_bytes[edge])) < FAINT * carried:
+                return told(f"the output of layer '{instance.layers[source].name}'", amount)
     return None
 
 
 def _most_bytes(instance: CodesignInstance) -> float:
     """What any strategy has to reduce in a group, or sends from one server to another, at most."""
     tables = tables_of(instance)
-    largest = [float(pattern.unit.data.max(initial=0.0)) for pattern in tables.patterns]
-    found = [0.0]
-    for reductions, sent in zip(tables.reductions, tables.sent, strict=True):
-        found += [amount for of in reductions for amount in of.values()]
-        found += [largest[p] * amount for of in sent for p, amount in of.items()]
-    for moves, amount in zip(tables.moves, tables.edge_bytes.tolist(), strict=True):
-        found += [largest[p] * amount for p in np.unique(moves[moves >= 0]).tolist()]
-    return max(found)
+    largest = _per_byte(tables, np.max)
+    found = [largest[i] * amount for strategies in tables.own for own in strategies for i, amount in own.items()]
+    for edge, amount in enumerate(tables.edge_bytes.tolist()):
+        found += [largest[i] * amount for i in tables.moved_figures(edge)]
+    return max(found, default=0.0)
+
+
+def _per_byte(tables: Tables, of: Callable[..., Any]) -> list[float]:
+    """By figure: 1 for group sets, and the least or most that a pair of servers sends of a pattern's byte."""
+    return [1.0] * len(tables.groups_of) + [float(of(pattern.unit.data)) for pattern in tables.patterns]
 
 
 def _unit_bytes(instance: CodesignInstance) -> float:
@@ -226,28 +229,14 @@ def _unit_bytes(instance: CodesignInstance) -> float:
     return time_unit_s(instance) * instance.link_bandwidth_bytes_per_s
 
 
-def _least_compute_s(instance: CodesignInstance) -> float:
-    """Compute time that no choice is below: the longest path with every layer's fastest strategy."""
-    fastest = [float(times.min()) for times in tables_of(instance).compute_s]
-    finish = [0.0] * len(fastest)
-    for layer in instance.order:
-        before = max((finish[source] for source, target in instance.edges if target == layer), default=0.0)
-        finish[layer] = before + fastest[layer]
-    return max(finish)
-
-
 def least_congestion(tables: Tables) -> float:
     """Bytes on the busiest link that no choice is below: least bytes times hops of each layer and edge by itself."""
     demand = demand_of(tables)
-    sets = len(tables.groups_of)
     hops = demand.hop_bytes.tolist()
-    total = 0.0
-    for reductions, sent in zip(tables.reductions, tables.sent, strict=True):
-        total += min(
-            sum(hops[q] * amount for q, amount in reduced.items())
-            + sum(hops[sets + p] * amount for p, amount in moved.items())
-            for reduced, moved in zip(reductions, sent, strict=True)
-        )
-    for moves, amount in zip(tables.moves, tables.edge_bytes.tolist(), strict=True):
-        total += amount * min(hops[sets + p] if p >= 0 else 0.0 for p in np.unique(moves).tolist())
+    total = sum(
+        min(sum(hops[i] * amount for i, amount in own.items()) for own in strategies) for strategies in tables.own
+    )
+    for edge, amount in enumerate(tables.edge_bytes.tolist()):
+        least = [hops[i] for i in tables.moved_figures(edge)]
+        total += amount * min(least if (tables.moves[edge] >= 0).all() else [0.0])
     return total / demand.capacity

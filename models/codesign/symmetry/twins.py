@@ -34,20 +34,19 @@ def twin_layers(tables: Tables) -> tuple[tuple[int, ...], ...]:
         moves, amount = tables.moves[edge], float(tables.edge_bytes[edge])
         neighbours[source].append((target, True, amount, moves.tobytes()))
         neighbours[target].append((source, False, amount, moves.tobytes()))
-    alike: dict[tuple[object, ...], list[int]] = {}
+    same: dict[tuple[object, ...], list[int]] = {}
     for layer, joined in enumerate(neighbours):
         own = (
             tables.compute_s[layer].tobytes(),
             tables.memory_bytes[layer].tobytes(),
             tables.errors[layer].tobytes(),
             tuple(servers.tobytes() for servers in tables.runs_on[layer]),
-            tuple(tuple(sorted(amounts.items())) for amounts in tables.reductions[layer]),
-            tuple(tuple(sorted(amounts.items())) for amounts in tables.sent[layer]),
+            tuple(tuple(sorted(amounts.items())) for amounts in tables.own[layer]),
         )
-        alike.setdefault((own, tuple(sorted(joined))), []).append(layer)
+        same.setdefault((own, tuple(sorted(joined))), []).append(layer)
     together = set[int]()
     classes: list[tuple[int, ...]] = []
-    for twins in sorted(alike.values(), key=lambda layers: (-len(layers), layers)):
+    for twins in sorted(same.values(), key=lambda layers: (-len(layers), layers)):
         if len(twins) > 1 and together.isdisjoint(end for end, *_ in neighbours[twins[0]]):
             together.update(twins)
             classes.append(tuple(twins))

@@ -176,8 +176,7 @@ def rows_of(tables: Tables) -> Rows:
         for a, strategy in enumerate(layer.strategies):
             name.append(names.setdefault(strategy.name, len(names)))
             place.append(places.setdefault(tuple(tables.runs_on[number][a].tolist()), len(places)))
-            own = {len(tables.groups_of) + p: amount for p, amount in tables.sent[number][a].items()}
-            sent.append({**tables.reductions[number][a], **own})
+            sent.append(tables.own[number][a])
     return Rows(
         _starts(tables.sizes),
         np.array(name, dtype=np.int64),

@@ -79,18 +79,16 @@ def add_cuts(
 
 def most_bytes(tables: Tables) -> Floats:
     """(sets + patterns,) the most bytes that layer by layer and edge by edge could add up to."""
-    sets = len(tables.groups_of)
-    most = np.zeros(sets + len(tables.patterns))
-    for offset, kinds in ((0, tables.reductions), (sets, tables.sent)):
-        for strategies in kinds:
-            largest: dict[int, float] = {}
-            for amounts in strategies:
-                for i, amount in amounts.items():
-                    largest[i] = max(largest.get(i, 0.0), amount)
-            for i, amount in largest.items():
-                most[offset + i] += amount
-    for edge, moves in enumerate(tables.moves):
-        most[sets + np.unique(moves[moves >= 0])] += tables.edge_bytes[edge]
+    most = np.zeros(len(tables.groups_of) + len(tables.patterns))
+    for strategies in tables.own:
+        largest: dict[int, float] = {}
+        for own in strategies:
+            for i, amount in own.items():
+                largest[i] = max(largest.get(i, 0.0), amount)
+        for i, amount in largest.items():
+            most[i] += amount
+    for edge, amount in enumerate(tables.edge_bytes.tolist()):
+        most[tables.moved_figures(edge)] += amount
     return most
 
 
@@ -100,8 +98,7 @@ def _reasons(block: pyo.Block, tables: Tables, choices: Sequence[int], figure: i
     Layers that add to the figure have strategies with which they add no less, whatever their neighbours take of such.
     Twins have those that are no less for each of them: whoever takes one stands for any of them.
     """
-    sets = len(tables.groups_of)
-    kinds, i = (tables.reductions, figure) if figure < sets else (tables.sent, figure - sets)
+    pattern = figure - len(tables.groups_of)
     first = {layer: layers[0] for layers in block.twins for layer in layers}
     safe: dict[int, npt.NDArray[np.bool_]] = {}
 
@@ -109,14 +106,14 @@ def _reasons(block: pyo.Block, tables: Tables, choices: Sequence[int], figure: i
         safe[first[layer]] = safe.get(first[layer], np.ones(len(harmless), dtype=bool)) & harmless
 
     for layer, a in enumerate(choices):
-        own = np.array([amounts.get(i, 0.0) for amounts in kinds[layer]])
+        own = np.array([amounts.get(figure, 0.0) for amounts in tables.own[layer]])
         if own[a] > 0:
             keep(layer, own >= own[a])
-    if figure >= sets:
+    if pattern >= 0:
         for edge, (source, target) in enumerate(tables.instance.edges):
             moves = tables.moves[edge]
             a, b = choices[source], choices[target]
-            if moves[a, b] == i and tables.edge_bytes[edge] > 0:
+            if moves[a, b] == pattern and tables.edge_bytes[edge] > 0:
                 keep(source, (moves == moves[a]).all(axis=1))
                 keep(target, (moves[:, b] == moves.T).all(axis=1))
     return [block.strategy[layer, b] for layer, of_layer in safe.items() for b in np.flatnonzero(~of_layer).tolist()]

@@ -26,19 +26,20 @@ def template_of(instance: CodesignInstance) -> TopologyInstance | None:
     reduced = np.zeros(len(tables.groups))
     traffic = np.zeros((instance.servers, instance.servers))
     units = [pattern.unit.toarray() for pattern in tables.patterns]
-    for reductions, sent in zip(tables.reductions, tables.sent, strict=True):
+    sets = len(tables.groups_of)
+    for strategies in tables.own:
         of_groups, of_pairs = np.zeros_like(reduced), np.zeros_like(traffic)
-        for sets, patterns in zip(reductions, sent, strict=True):
-            in_sets = np.zeros(len(tables.groups_of))
-            in_sets[list(sets)] = list(sets.values())
+        for own in strategies:
+            in_sets = np.array([own.get(q, 0.0) for q in range(sets)])
             of_groups = np.maximum(of_groups, tables.group_bytes(in_sets))
-            of_pairs = np.maximum(of_pairs, sum((amount * units[p] for p, amount in patterns.items()), np.zeros(())))
+            pairs = (amount * units[i - sets] for i, amount in own.items() if i >= sets)
+            of_pairs = np.maximum(of_pairs, sum(pairs, np.zeros(())))
         reduced += of_groups
         traffic += of_pairs
-    for moves, amount in zip(tables.moves, tables.edge_bytes.tolist(), strict=True):
-        used = np.unique(moves[moves >= 0]).tolist()
+    for edge, amount in enumerate(tables.edge_bytes.tolist()):
+        used = tables.moved_figures(edge)
         if used and amount:
-            traffic += amount * np.maximum.reduce([units[p] for p in used])
+            traffic += amount * np.maximum.reduce([units[i - sets] for i in used])
     if not reduced.any() and not traffic.any():
         return None
     return TopologyInstance.from_data(

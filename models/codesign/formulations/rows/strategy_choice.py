@@ -134,35 +134,35 @@ def linear(terms: Iterable[tuple[float, Any]]) -> Any:
 
 def _add_transitions(block: pyo.Block, instance: CodesignInstance, edges: list[int], size: dict[int, int]) -> None:
     tables = tables_of(instance)
-    alike = {
-        e: (_alike(tables.moves[e]), _alike(tables.moves[e].T))
+    same = {
+        e: (_same_rows(tables.moves[e]), _same_rows(tables.moves[e].T))
         for e in edges
         if (tables.moves[e] >= 0).any() and tables.edge_bytes[e]
     }
     # One end of an edge is a single layer, so that there are as many edges of a kind as twins at the other end.
-    number = {e: size[instance.edges[e][0]] * size[instance.edges[e][1]] for e in alike}
-    pairs = [(e, a, b) for e, (before, after) in alike.items() for a in before for b in after]
+    number = {e: size[instance.edges[e][0]] * size[instance.edges[e][1]] for e in same}
+    pairs = [(e, a, b) for e, (before, after) in same.items() for a in before for b in after]
     block.TRANSITIONS = pyo.Set(dimen=3, initialize=pairs, doc="(edge, strategy of its source, of its target)")
     block.transition = pyo.Var(
         block.TRANSITIONS, bounds=lambda _, e, *__: (0, number[e]), doc="the ends of the edge take such strategies"
     )
-    block.LEAVING = pyo.Set(dimen=2, initialize=[(e, a) for e, (before, _) in alike.items() for a in before])
-    block.ENTERING = pyo.Set(dimen=2, initialize=[(e, b) for e, (_, after) in alike.items() for b in after])
+    block.LEAVING = pyo.Set(dimen=2, initialize=[(e, a) for e, (before, _) in same.items() for a in before])
+    block.ENTERING = pyo.Set(dimen=2, initialize=[(e, b) for e, (_, after) in same.items() for b in after])
 
     @block.Constraint(block.LEAVING, doc="pairs agree with the source's strategy")
     def source_agrees(b: Any, edge: int, a: int) -> Any:
-        (source, target), (before, after) = instance.edges[edge], alike[edge]
+        (source, target), (before, after) = instance.edges[edge], same[edge]
         pairs = [(1.0, b.transition[edge, a, other]) for other in after]
         return linear([*pairs, *((-float(size[target]), b.strategy[source, like]) for like in before[a])]) == 0
 
     @block.Constraint(block.ENTERING, doc="pairs agree with the target's strategy")
     def target_agrees(b: Any, edge: int, other: int) -> Any:
-        (source, target), (before, after) = instance.edges[edge], alike[edge]
+        (source, target), (before, after) = instance.edges[edge], same[edge]
         pairs = [(1.0, b.transition[edge, a, other]) for a in before]
         return linear([*pairs, *((-float(size[source]), b.strategy[target, like]) for like in after[other])]) == 0
 
 
-def _alike(moves: npt.NDArray[np.int64]) -> dict[int, list[int]]:
+def _same_rows(moves: npt.NDArray[np.int64]) -> dict[int, list[int]]:
     """Rows of a table by the first one that is the same."""
     first: dict[bytes, int] = {}
     found: dict[int, list[int]] = {}
@@ -282,13 +282,11 @@ def _add_paths(
 
 
 def _add_bytes(block: pyo.Block, instance: CodesignInstance, tables: Tables, unit: float) -> None:
-    reduced: list[list[Any]] = [[] for _ in tables.groups_of]
-    moved: list[list[Any]] = [[] for _ in tables.patterns]
+    terms: list[list[Any]] = [[] for _ in (*tables.groups_of, *tables.patterns)]
     for layer, a in block.CHOICES:
-        for groups, amount in tables.reductions[layer][a].items():
-            reduced[groups].append((amount / unit, block.strategy[layer, a]))
-        for pattern, amount in tables.sent[layer][a].items():
-            moved[pattern].append((amount / unit, block.strategy[layer, a]))
+        for figure, amount in tables.own[layer][a].items():
+            terms[figure].append((amount / unit, block.strategy[layer, a]))
+    reduced, moved = terms[: len(tables.groups_of)], terms[len(tables.groups_of) :]
     for edge, a, b in block.TRANSITIONS:
         pattern = tables.moves[edge][a, b]
         if pattern >= 0:
