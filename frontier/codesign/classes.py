@@ -24,7 +24,7 @@ class LoadClass(NamedTuple):
     Parameters
     ----------
     reduced, moved : (group sets,), (patterns,) arrays
-        Bytes as of :meth:`.Tables.bytes_of`; patterns that are alike count as the first.
+        Bytes as of :meth:`.Tables.bytes_of`; of identical patterns the first counts.
     compute_s : float
         Time that none of the choices computes less than.
     """

@@ -1,6 +1,7 @@
 """Writes proofs by choices of strategies: branch and bound over designs for those that sums do not exclude."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,16 +23,24 @@ from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.solvers.heuristic import Asked
 
-_MOST_CASES = 2_000_000
-"""Choices of the first layers, some seconds: a tree over a formulation wants time as well."""
-_MOST_LEFT = 2000
-"""Each takes the checker some milliseconds."""
-_MOST_JOBS = 100
-"""Refuted one by one, each in seconds."""
-_MOST_EVALUATIONS = 200_000
-"""Of weights in a branch and bound: some ten seconds."""
-_ABOVE = 2e-4
-"""Part of the bytes that are needed by which the load to refute is larger; the search leaves half of it."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a proof may take before it is given up."""
+
+    most_cases: int = 2_000_000
+    """Choices of the first layers take some seconds: a tree over a formulation wants time as well."""
+    most_left: int = 2000
+    """Choices left to exclude: each takes the checker some milliseconds."""
+    most_jobs: int = 100
+    """Jobs that are excluded one by one, each in seconds."""
+    most_evaluations: int = 200_000
+    """Of weights in one branch and bound: some ten seconds."""
+    above: float = 2e-4
+    """Part by which the load to exclude is larger than the bytes needed, as the search leaves half of it."""
+
+
+_EFFORT = Effort()
 
 
 def prove(
@@ -43,11 +52,15 @@ def prove(
     figures = ExactFigures(instance)
     left: list[tuple[Fraction, Sent, tuple[int, ...]]] = []
     choices = Choices(figures, target)
-    for chosen in choices.left(lambda: expired() or choices.cases > _MOST_CASES or len(left) > _MOST_LEFT):
+
+    def given_up() -> bool:
+        return expired() or choices.cases > _EFFORT.most_cases or len(left) > _EFFORT.most_left
+
+    for chosen in choices.left(given_up):
         needed, sent = needed_bytes(figures, chosen, target), figures.sent(chosen)
         if needed > 0 and least_bytes(figures.job(sent)) < needed:
             left.append((needed, sent, chosen))
-    if expired() or choices.cases > _MOST_CASES or len(left) > _MOST_LEFT:
+    if given_up():
         return None
     jobs: list[dict[str, Any]] = []
     # What sends little is a part of more others.
@@ -55,7 +68,7 @@ def prove(
     while left:
         needed, sent, chosen = left[0]
         job = figures.job(sent)
-        design = None if job is None or len(jobs) == _MOST_JOBS else _refuted(job, needed, expired)
+        design = None if job is None or len(jobs) == _EFFORT.most_jobs else _excluded(job, needed, expired)
         if design is None:
             return None
         jobs.append({"choices": list(chosen), "design": fields_of(design)})
@@ -68,14 +81,14 @@ def prove(
     return None if expired() else certificate
 
 
-def _refuted(job: TopologyInstance, needed: Fraction, expired: Callable[[], bool]) -> DesignCertificate | None:
-    """A proof that no design carries the job with less than so many bytes on the busiest link."""
+def _excluded(job: TopologyInstance, needed: Fraction, expired: Callable[[], bool]) -> DesignCertificate | None:
+    """A proof that every design carries at least ``needed`` bytes on the busiest link."""
     method = BranchAndBound()
     if method.refuses(job) is not None:
         return None
-    clock = Asked(lambda: expired() or search.figures["evaluations"] > _MOST_EVALUATIONS)
+    clock = Asked(lambda: expired() or search.figures["evaluations"] > _EFFORT.most_evaluations)
     search = Search(job, clock, method.rounds, recording=True)
-    search.best_bytes = float(needed) * (1 + _ABOVE)
+    search.best_bytes = float(needed) * (1 + _EFFORT.above)
     search.run(None, 1)
     if clock.expired:
         return None

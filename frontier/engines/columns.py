@@ -75,7 +75,7 @@ class RestrictedMaster:
         return int(self.highs.getNumCol())
 
     def add_rows(self, count: int, lower: float, upper: float) -> int:
-        """Add so many rows without entries; the number of the first."""
+        """Add ``count`` rows without entries; the number of the first."""
         first = self.rows
         for _ in range(count):
             self.add_row(lower, upper)

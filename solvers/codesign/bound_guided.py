@@ -58,6 +58,11 @@ class Effort:
         That are tried. Each adds a cut, and with some dozens the program takes longer than the search for links.
     routed_servers : int
         Servers beyond which a path for every pair that some strategy may use takes too long.
+    accurate : int
+        Part of the gap asked for, inverted, that the bound's program may leave: the rest is for links.
+    compositions : int
+        Kinds of columns of closed rings that are made for a choice at first: the most promising ones come first, and
+        later ones are seldom the best.
     """
 
     opening: float = 0.2
@@ -70,12 +75,8 @@ class Effort:
     near: float = 1.02
     choices: int = 40
     routed_servers: int = 512
-
-
-_ACCURATE = 8
-"""Part of the gap asked for, inverted, that the bound's program may leave: the rest is for links."""
-_COMPOSITIONS = 6
-"""Kinds of columns of closed rings, the most promising ones, that are made for a choice at first."""
+    accurate: int = 8
+    compositions: int = 6
 
 
 @dataclass
@@ -210,7 +211,7 @@ class _Search:
 
     def _bound(self) -> Choices | None:
         """The choice that the bound likes best, or one that comes close; notes the bound."""
-        clock = self._part(self.effort.bounding, self.clock.gap / _ACCURATE)
+        clock = self._part(self.effort.bounding, self.clock.gap / self.effort.accurate)
         first = None if self.best is None else self.best.choices
         try:
             found = best_strategies(self.instance, StrategyBound(), clock, self.seed, first, self.effort.bound_nodes)
@@ -301,7 +302,7 @@ class _Search:
         design: TopologyDesign | None
         try:
             if effort == 0 and job is not None:
-                design, busiest = _quick_links(job, self.seed, begin, self.clock)
+                design, busiest = _quick_links(job, self.seed, begin, self.clock, self.effort.compositions)
             else:
                 method, limits = LinkExchange(effort or 1.0), limits_of(self.clock)
                 design, busiest, _ = answer_topology(job, method, limits, self.seed, begin, self.clock)
@@ -345,11 +346,11 @@ class _Search:
 
 
 def _quick_links(
-    job: TopologyInstance, seed: int, begin: TopologyDesign | None, clock: Clock
+    job: TopologyInstance, seed: int, begin: TopologyDesign | None, clock: Clock, compositions: int
 ) -> tuple[TopologyDesign, float]:
     """The best of links made of closed rings, TopologyFinder's, and those given; and bytes on the busiest."""
     given = None if begin is None else design_start(job, begin, "given")
-    made = itertools.islice(starts_for(job, seed), _COMPOSITIONS)
+    made = itertools.islice(starts_for(job, seed), compositions)
     found: list[Balance] = []
     for start in itertools.chain(made, () if given is None else (given,), finder_starts(job, seed)):
         with suppress(InfeasibleError):

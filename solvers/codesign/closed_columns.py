@@ -22,7 +22,7 @@ QUICK = Effort(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
 FINE = Effort(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
 _SMALL = Effort(sweeps=60, sharpest=1000.0, kicks=6, columns=48, tolerance=1e-4)
 POLISHED_SERVERS = 24
-"""Up to so many servers more rings are looked for, and shares and routes end with a linear program."""
+"""Servers up to which more rings are looked for, and shares and routes end with a linear program."""
 
 _FAMILIES = 3
 """Families of groups, the heaviest ones, that may have columns of their own; fewer where there are many columns."""
@@ -162,8 +162,8 @@ class _Shape:
         count, label = connected_components(self.instance.traffic_bytes > 0, directed=False)
         parts = [tuple(np.flatnonzero(label == part).tolist()) for part in range(count)]
         parts = [part for part in parts if len(part) > 1]
-        alike = len(parts) > 1 and len({len(part) for part in parts}) == 1
-        if alike and not any(set(parts) == set(family.groups) for family in families):
+        equal = len(parts) > 1 and len({len(part) for part in parts}) == 1
+        if equal and not any(set(parts) == set(family.groups) for family in families):
             families.append(self._family(parts, []))
         return tuple(sorted(families, key=lambda family: -family.ring_bytes - family.inner_bytes))
 

@@ -71,7 +71,7 @@ class CompressionApart(Heuristic, uses=("seed",)):
 
 
 def without_compression(instance: CodesignInstance) -> CodesignInstance:
-    """Strategies that lose least of those that are alike but for their compressors."""
+    """Strategies that lose least of those that differ in their compressors only."""
     layers = [_with(layer, [group[0] for group in _groups(layer)]) for layer in instance.layers]
     return instance.changed(layers=layers)
 
@@ -119,11 +119,13 @@ def compressed_last(
 ) -> CodesignPlan:
     """The plan on its links, rings and routes, with a compressor for every layer; never slower than without."""
     choices = plan.choices(instance)
-    alike = [
+    groups = [
         next(group for group in _groups(layer) if layer.strategies[a] in group)
         for layer, a in zip(instance.layers, choices, strict=True)
     ]
-    narrow = instance.changed(layers=[_with(layer, group) for layer, group in zip(instance.layers, alike, strict=True)])
+    narrow = instance.changed(
+        layers=[_with(layer, group) for layer, group in zip(instance.layers, groups, strict=True)]
+    )
     own = tuple(
         [each.name for each in layer.strategies].index(name)
         for layer, name in zip(narrow.layers, plan.strategies, strict=True)
@@ -175,7 +177,7 @@ def _sending_s(strategy: Strategy, rate: float) -> float:
 
 
 def _groups(layer: Layer) -> list[list[Strategy]]:
-    """Strategies that are alike but for their compressors, in the order of their first ones; what loses least first."""
+    """Groups of strategies that differ in their compressors only, by their first ones; what loses least comes first."""
     found: dict[Any, list[Strategy]] = {}
     for strategy in layer.strategies:
         data = strategy.model_dump(exclude={"name", "encoding_s", "error", "reductions"})

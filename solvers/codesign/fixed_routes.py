@@ -137,7 +137,7 @@ class FixedRoutes:
         choices : sequence of int, optional
             Strategies that the design was made for; without them only its links are used.
         paths_per_pair : int
-            Over at most so many shortest paths pairs without a route are split.
+            Shortest paths over which a pair without a route is split, at most.
         seed : int
             Of the choice among shortest paths.
         """

@@ -105,7 +105,7 @@ def best_strategies(
     nodes: int | None = None,
     most_s: float = math.inf,
 ) -> Proposed:
-    """The strategies that a program likes best, by HiGHS, which stops after so many ``nodes``, if there is a limit.
+    """The strategies that a program likes best, by HiGHS, which stops after ``nodes`` nodes, if there is a limit.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def best_on_routes(
 ) -> tuple[tuple[int, ...], float]:
     """The strategies of least iteration time on fixed routes, and a bound on that time in seconds.
 
-    HiGHS stops after so many ``nodes``, if there is a limit. The choice given is the first incumbent, and the answer
+    HiGHS stops after ``nodes`` nodes, if there is a limit. The choice given is the first incumbent, and the answer
     where the limits leave no other.
     """
     formulation = StrategiesOnRoutes(routes.arc_loads)

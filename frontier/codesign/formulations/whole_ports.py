@@ -19,7 +19,7 @@ from ddlopt.models.tolerances import SOLVER_TOL
 
 @dataclass(frozen=True)
 class ServerClass:
-    """Servers that look alike to the all-reduces: they see the same kinds of others, and send as much of every set.
+    """Servers that all-reduces cannot tell apart: they see the same kinds of others, and send as much of every set.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def server_classes(tables: Tables, parallel_links: bool) -> tuple[ServerClass, .
         for group in groups:
             for s in tables.groups[group]:
                 sizes[s][place] = len(tables.groups[group])
-    alike: dict[tuple[tuple[frozenset[int], ...], tuple[tuple[int, int], ...]], list[int]] = {}
+    classes: dict[tuple[tuple[frozenset[int], ...], tuple[tuple[int, int], ...]], list[int]] = {}
     for s in range(n):
         if not sizes[s]:
             continue
@@ -132,8 +132,8 @@ def server_classes(tables: Tables, parallel_links: bool) -> tuple[ServerClass, .
             for kind in counts
             if not any(kind < other and (parallel_links or counts[other] >= d) for other in counts)
         ]
-        alike.setdefault((tuple(sorted(kinds, key=sorted)), tuple(sizes[s].items())), []).append(s)
-    return tuple(ServerClass(tuple(servers), kinds, dict(of)) for (kinds, of), servers in alike.items())
+        classes.setdefault((tuple(sorted(kinds, key=sorted)), tuple(sizes[s].items())), []).append(s)
+    return tuple(ServerClass(tuple(servers), kinds, dict(of)) for (kinds, of), servers in classes.items())
 
 
 def _add_ports(block: pyo.Block, instance: CodesignInstance, largest: float, further: float) -> None:

@@ -19,7 +19,7 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 
 _DIGITS = 9
-"""Candidates whose bytes and compute time agree in so many digits are the same."""
+"""Of bytes and compute time: candidates that agree in these are the same."""
 
 
 @dataclass

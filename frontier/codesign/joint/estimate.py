@@ -18,18 +18,27 @@ from ddlopt.solvers.heuristic import Clock
 
 Choices = tuple[int, ...]
 
-# Estimates are calculated for all of them at once; the rarest kinds of rings are left out beyond.
-_MOST_COMPOSITIONS = 400
-# To a ten-thousandth of the range: an estimate is no more exact.
-_BISECTIONS = 14
+
+@dataclass(frozen=True)
+class Effort:
+    """How exact an estimate is."""
+
+    most_compositions: int = 400
+    """Estimates are calculated for all of them at once; the rarest kinds of rings are left out beyond."""
+    bisections: int = 14
+    """To a ten-thousandth of the range: an estimate is no more exact."""
+    sources: int = 32
+    """Servers from which distances are found, drawn at random where there are more: means need no more."""
+    better: float = 1e-5
+    """Relative gain that is worth another start: estimates are coarser than this."""
+
+
+_EFFORT = Effort()
+
 _SLACK = 1.1
 """Hops in a random network over the least possible number, about."""
 _GENERATED = 5
 """Groups up to this size have rings from generators, which reach different servers, as links are made."""
-_SOURCES = 32
-"""Servers from which distances are found; of more, so many drawn at random."""
-# Relative gain of an estimate that is worth another start; estimates are coarser than this.
-_BETTER = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +76,7 @@ class Estimate:
         columns = instance.degree // ports
         while len(spanning) > 1:
             rows = list(itertools.combinations_with_replacement(range(len(spanning)), columns))
-            if len(rows) <= _MOST_COMPOSITIONS:
+            if len(rows) <= _EFFORT.most_compositions:
                 break
             spanning = spanning[:-1]
         table = np.zeros((0, len(tables_of(instance).groups_of)), dtype=np.int64)
@@ -84,7 +93,7 @@ class Estimate:
         """(compositions, patterns) bytes times hops a server, per byte of each pattern, over rings in random order."""
         tables, rng = tables_of(self.instance), np.random.default_rng(0)
         n = self.instance.servers
-        sources = np.arange(n) if n <= _SOURCES else np.sort(rng.choice(n, _SOURCES, replace=False))
+        sources = np.arange(n) if n <= _EFFORT.sources else np.sort(rng.choice(n, _EFFORT.sources, replace=False))
         patterns = [(pattern.unit[sources].tocoo(), float(pattern.unit.sum()) / n) for pattern in tables.patterns]
         hops = np.zeros((len(self.compositions), len(patterns)))
         for row, columns in zip(hops, self.compositions, strict=True):
@@ -131,7 +140,7 @@ class Estimate:
         low = whole / d
         hops = np.where(self.compositions > 0, max(self.far, self.detour_hops), self.far)
         high = (hops @ rings + elsewhere) / d
-        for _ in range(_BISECTIONS):
+        for _ in range(_EFFORT.bisections):
             middle = (low + high) / 2
             own = np.minimum(rings, self.compositions * middle[:, None])
             needed = own.sum(axis=1) + (hops * (rings - own)).sum(axis=1) + elsewhere
@@ -176,7 +185,7 @@ class Estimate:
                     continue
                 left -= 1
                 time_s = self.time_s(changed)
-                if time_s < best_s * (1 - _BETTER):
+                if time_s < best_s * (1 - _EFFORT.better):
                     best, best_s, failed = changed, time_s, 0
         return best
 

@@ -54,7 +54,7 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     that give other traffic short ways (:func:`.arranged`), up to 160 servers link exchange, and up to 16 exact methods.
 
     *Symmetry.* Where jobs look the same from every server, strategies are also found together with links that do
-    (:func:`.alike`), which tells apart choices that have the same bound.
+    (:func:`.symmetric_plan`), which tells apart choices that have the same bound.
 
     *Work* is counted in nodes of programs, choices looked at and moves, so that the same steps are taken however busy
     the machine is; only a time limit, and proofs of the topology family up to 16 servers, are in seconds.

@@ -16,7 +16,7 @@ from ddlopt.solvers.topology.link_exchange.starts import LinkStart
 
 _ARRANGED, _ROUNDS = 3, 2
 """Compositions whose rings are put in better orders, and how often, each time with lengths from the balance before."""
-_ALIKE_TRIALS = 50
+_SYMMETRIC_TRIALS = 50
 """Sets of generators that are judged for each composition."""
 
 
@@ -48,17 +48,17 @@ def constructed(
         If none of the links join everybody.
     """
     enough = max(congestion_bounds(instance).values()) * (1 + clock.gap / 2)
-    alike, _ = symmetric(instance, seed + trials, clock, _ALIKE_TRIALS * trials)
-    if alike is not None and alike.congestion_bytes <= enough:
-        return alike, 0
+    cayley, _ = symmetric(instance, seed + trials, clock, _SYMMETRIC_TRIALS * trials)
+    if cayley is not None and cayley.congestion_bytes <= enough:
+        return cayley, 0
     found: list[tuple[Balance, LinkStart]] = []
     for start in itertools.islice(starts_for(instance, seed), trials):
         if found and (clock.expired or min(each.congestion_bytes for each, _ in found) <= enough):
             break
         with suppress(InfeasibleError):
             found.append((balanced(instance, start, fine, polished=False), start))
-    if not found and alike is not None:
-        return alike, 0
+    if not found and cayley is not None:
+        return cayley, 0
     if not found:
         raise NoSolutionError(f"'{instance.name}': no links made of rings join all servers that communicate")
     built = len(found)
@@ -74,4 +74,4 @@ def constructed(
             best = min(best, last, key=lambda each: each.congestion_bytes)
     polishable = fine and instance.servers <= POLISHED_SERVERS and best.congestion_bytes > enough
     best = polish(best) if polishable else best
-    return best if alike is None or best.congestion_bytes <= alike.congestion_bytes else alike, built
+    return min(best, cayley or best, key=lambda each: each.congestion_bytes), built

@@ -69,11 +69,11 @@ class Master:
         detour_hops: float = 2.0,
         nodes: int | None = None,
     ) -> Proposal:
-        """The choices of least bound if those ``assumed`` have so many bytes on their busiest link.
+        """The choices of least bound if those ``assumed`` have at least the bytes given on their busiest link.
 
         Plans that take longer than ``most_s`` are of no interest, and it is a bound if there are no others. With
         ``detour_hops`` above 2 there is no bound, see
-        :class:`~ddlopt.frontier.codesign.formulations.whole_ports.WholePorts`. HiGHS stops after so many ``nodes``, so
+        :class:`~ddlopt.frontier.codesign.formulations.whole_ports.WholePorts`. HiGHS stops after ``nodes`` nodes, so
         that what it finds does not depend on how fast the machine is.
 
         Raises

@@ -39,16 +39,26 @@ from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 LEAST_SERVERS = 9
 """Up to 8 servers other searches are as good."""
 _STRATEGIES = StrategyBound()
-_GROUPS = 3
-"""Groups of translations that are tried."""
-_GAIN = 1e-6
-"""Relative gain of the program below which a round of columns is idle."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What the search for symmetric plans spends."""
+
+    groups: int = 3
+    """Groups of translations that are tried; those after the first few make fewer sets of groups symmetric."""
+    gain: float = 1e-6
+    """Relative gain of the program below which a round of columns is idle."""
+    exact_servers: int = 24
+    """Servers up to which a program on the links alone ends the search; beyond, it takes minutes."""
+    mip_s: float = 30.0
+    """Seconds for whole strategies: most programs end earlier."""
+
+
+_EFFORT = Effort()
+
 _DIGITS = 10
-"""Columns are one if their loads agree in so many."""
-_EXACT_SERVERS = 24
-"""Servers up to which a program on the links alone ends it, with rings and routes that need not be symmetric."""
-_MIP_S = 30.0
-"""Seconds for whole strategies at most."""
+"""Of loads, to which they are compared: columns that agree are one."""
 
 
 class Column(NamedTuple):
@@ -82,7 +92,9 @@ class SymmetricPlans:
         self.instance, self.linear, self.group = instance, linear, group
         self.block = model.component(instance.family)
         self.subgroups = [subgroup_of(group, groups) for groups in _groups_of_sets(instance)]
-        self.master = RestrictedMaster("strategies, rings and paths", {"threads": 1, "mip_rel_gap": _GAIN}, linear)
+        self.master = RestrictedMaster(
+            "strategies, rings and paths", {"threads": 1, "mip_rel_gap": _EFFORT.gain}, linear
+        )
         self._set_integer(False)
         column_of = {id(each): place for place, each in enumerate(linear.columns)}
         self.congestion = column_of[id(self.block.congestion)]
@@ -176,7 +188,7 @@ class SymmetricProgram:
             if not np.isfinite(found):
                 return before
             self.length = length
-            if found <= enough or (turn >= 2 and (found > hopeless or before - found <= _GAIN * found)):
+            if found <= enough or (turn >= 2 and (found > hopeless or before - found <= _EFFORT.gain * found)):
                 break
         return found
 
@@ -215,7 +227,7 @@ class SymmetricProgram:
         if not np.isfinite(quotient.solve(*FINAL, 0.0, np.inf)):
             return None
         found = written(quotient)
-        exact = self._on_links(found.design(), seconds) if job.servers <= _EXACT_SERVERS else None
+        exact = self._on_links(found.design(), seconds) if job.servers <= _EFFORT.exact_servers else None
         return exact or (choices, found, found.congestion_bytes)
 
     def _on_links(self, design: TopologyDesign, seconds: float) -> tuple[Choices, TopologyDesign, float] | None:
@@ -233,7 +245,7 @@ class SymmetricProgram:
             return None
         formulation = StrategiesOnLinks(design.links, known)
         model = build_model(instance.family, formulation, instance)
-        if Highs().solve(model, Limits(seconds, _GAIN), 0, warm=False).objective is None:
+        if Highs().solve(model, Limits(seconds, _EFFORT.gain), 0, warm=False).objective is None:
             return None
         plan = formulation.read(model.component(instance.family), instance)
         served = served_by(instance, plan)
@@ -297,6 +309,6 @@ def symmetric_plan(
         subgroups = [each for each in plans.subgroups if each is not None]
         return GeneratorSearch(group, subgroups, ports, partial(SymmetricProgram, plans), rng, clock, enough_s)
 
-    chosen = sorted(products_of_cycles(instance.servers), key=asymmetric)[:_GROUPS]
+    chosen = sorted(products_of_cycles(instance.servers), key=asymmetric)[: _EFFORT.groups]
     best, _, _ = best_of([search_of(group) for group in chosen], trials)
-    return None if best is None else best.plan(min(_MIP_S, max(clock.left_s, 1e-3)))
+    return None if best is None else best.plan(min(_EFFORT.mip_s, max(clock.left_s, 1e-3)))

@@ -18,17 +18,25 @@ from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
-_PROVABLE_SERVERS = 16
-"""Up to so many servers the exact methods of the topology family are asked, too."""
-_TINY_SERVERS = 6
-"""Up to so many servers a proof takes hardly longer than a search."""
-# Where one method is slow the other may not be.
-_FIRST_PROOF = 0.05
-"""Part of its time that each exact method has before any of them has all of it."""
-_SEARCHED_RINGS = 2000
-"""Beyond so many servers times groups each trial of a search over links takes too long."""
+
+@dataclass(frozen=True)
+class Effort:
+    """Which levels of effort a job has."""
+
+    provable_servers: int = 16
+    """Servers up to which exact methods of the topology family are asked; beyond, none ends in the time of a search."""
+    tiny_servers: int = 6
+    """Servers up to which a proof takes hardly longer than a search, and is asked for at once."""
+    first_proof: float = 0.05
+    """Part of its time that each exact method has before any has all of it: where one is slow another may not be."""
+    searched_rings: int = 2000
+    """Servers times groups beyond which each trial of a search over links takes seconds."""
+
+
+_EFFORT = Effort()
+
 SEARCHED_SERVERS = 160
-"""Beyond so many servers a search over links takes too long; designs are constructed."""
+"""Servers beyond which a search over links takes too long; designs are constructed there."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ def next_kind(job: TopologyInstance, answer: Answer) -> str:
 
 def provable(job: TopologyInstance | None) -> bool:
     """Whether an exact method is among the levels."""
-    return job is not None and job.servers <= _PROVABLE_SERVERS
+    return job is not None and job.servers <= _EFFORT.provable_servers
 
 
 def deepened(
@@ -154,11 +162,11 @@ def _levels(job: TopologyInstance) -> list[tuple[str, float]]:
     if servers > SEARCHED_SERVERS:
         return [("construct", 2), ("construct", 6)]
     levels: list[tuple[str, float]] = [("construct", 8), ("construct", 24), ("search", 0.02), ("search", 0.3)]
-    if servers * len(job.allreduce_groups) > _SEARCHED_RINGS:
+    if servers * len(job.allreduce_groups) > _EFFORT.searched_rings:
         return levels[:2]
-    if servers > _PROVABLE_SERVERS:
+    if servers > _EFFORT.provable_servers:
         return levels
-    if servers <= _TINY_SERVERS:
+    if servers <= _EFFORT.tiny_servers:
         levels = [("search", 0.02), ("search", 0.3)]
     proofs = [name for name in ("branch-and-bound", "exact") if name in method_names("topology")]
-    return levels + [(name, share) for share in (_FIRST_PROOF, 1.0) for name in proofs]
+    return levels + [(name, share) for share in (_EFFORT.first_proof, 1.0) for name in proofs]
