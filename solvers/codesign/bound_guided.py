@@ -346,7 +346,11 @@ class _Search:
 
 
 def _quick_links(
-    job: TopologyInstance, seed: int, begin: TopologyDesign | None, clock: Clock, compositions: int
+    job: TopologyInstance,
+    seed: int,
+    begin: TopologyDesign | None,
+    clock: Clock,
+    compositions: int = Effort.compositions,
 ) -> tuple[TopologyDesign, float]:
     """The best of links made of closed rings, TopologyFinder's, and those given; and bytes on the busiest."""
     given = None if begin is None else design_start(job, begin, "given")
