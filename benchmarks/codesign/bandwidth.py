@@ -24,7 +24,7 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import DdloptError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.switches import Chosen, FatTree, OversubscribedFatTree, Switched, best_strategies
+from ddlopt.solvers.codesign.switches import Chosen, FatTree, OversubscribedFatTree, Switched, best_on_switches
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 
@@ -122,14 +122,14 @@ class Lines:
         """Solve at u; notes the strategies, and what is proven if the network is the ideal switch."""
         slower = 1 / (u * self.instance.link_bandwidth_bytes_per_s)
         there = dataclasses.replace(network, links_per_port=slower)
-        best = best_strategies(self.instance, there, Limits(time_s=self.limit_s, gap=CLOSE / 2))
+        best = best_on_switches(self.instance, there, Limits(time_s=self.limit_s, gap=CLOSE / 2))
         if best.choices not in self.choices:
             self.choices.append(best.choices)
             self.jobs.append(job_of(self.instance, best.choices))
             compute_s = tables_of(self.instance).compute_of(best.choices)
             self.costs.append((compute_s, Switched().busiest_bytes(self.jobs[-1])))
         if network == Switched():
-            self.proven[u] = best.bound_s or 0.0
+            self.proven[u] = best.proposed.bound_s or 0.0
         return best
 
     def best(self, u: float) -> int:

@@ -14,12 +14,12 @@ from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyDesign
-from ddlopt.solvers.backends.contracts import Backend
+from ddlopt.solvers.backends.contracts import Backend, Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import built
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.planes import answer_topology
-from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
 from ddlopt.solvers.exact import Exact, build_model
 from ddlopt.solvers.heuristic import Clock
 
@@ -88,12 +88,21 @@ class Proposed:
         None where the limits leave none.
     bound_s : float or None
         On the program's objective.
-    status : Status
+    outcome : Outcome
+        Of the solver, in the program's own units.
+    trace : tuple of TracePoint
+        The same in seconds of an iteration, from when the building of the program began.
     """
 
     choices: tuple[int, ...] | None
     bound_s: float | None
-    status: Status = Status.NO_SOLUTION
+    outcome: Outcome
+    trace: tuple[TracePoint, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """What the solver says."""
+        return self.outcome.status
 
 
 def best_strategies(
@@ -104,6 +113,7 @@ def best_strategies(
     start: Sequence[int] | None = None,
     nodes: int | None = None,
     most_s: float = math.inf,
+    watch: ProgressCallback | None = None,
 ) -> Proposed:
     """The strategies that a program likes best, by HiGHS, which stops after ``nodes`` nodes, if there is a limit.
 
@@ -112,20 +122,29 @@ def best_strategies(
     SolverError
         If the instance's figures are too far apart for the program.
     """
-    built_s = min(_OF_REST * clock.left_s, most_s)
+    began_s, built_s = clock.elapsed_s, min(_OF_REST * clock.left_s, most_s)
     model = built(built_s, lambda: build_model(instance.family, formulation, instance))
     if model is None:
-        return Proposed(None, None)
+        late = "time limit passed while the model was built"
+        return Proposed(None, None, Outcome(Status.NO_SOLUTION, message=late))
     block = model.component(instance.family)
     if start is not None:
         formulation.start(block, instance, tuple(start))
-    limits = limits_of(clock, most_s)
+    limits, building_s = limits_of(clock, most_s), clock.elapsed_s - began_s
+
+    def seconds(value: float | None) -> float | None:
+        mapped = None if value is None else formulation.objective_value(instance, value)
+        return mapped if mapped is not None and math.isfinite(mapped) else None
+
+    def shown(point: TracePoint) -> TracePoint:
+        return TracePoint(building_s + point.time_s, seconds(point.incumbent), seconds(point.bound))
+
+    watcher = None if watch is None else lambda point: watch(shown(point))
     with clock.lending_ctrl_c():
-        outcome = within_nodes(Highs(), nodes).solve(model, limits, seed, warm=start is not None)
+        outcome = within_nodes(Highs(), nodes).solve(model, limits, seed, watcher, warm=start is not None)
     clock.interrupted |= outcome.interrupted
-    bound = None if outcome.bound is None else formulation.objective_value(instance, outcome.bound)
     choices = None if outcome.objective is None else formulation.read(block, instance)
-    return Proposed(choices, bound if bound is not None and math.isfinite(bound) else None, outcome.status)
+    return Proposed(choices, seconds(outcome.bound), outcome, tuple(map(shown, outcome.trace)))
 
 
 def best_on_routes(

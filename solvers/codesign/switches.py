@@ -1,9 +1,8 @@
 """Iteration times on networks of packet switches, each with the strategies that are best for it."""
 
-import dataclasses
-import math
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,19 +15,18 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.building import built
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.codesign.half_rounds import Proposed, best_strategies
 from ddlopt.solvers.contracts import (
     Limits,
     ProgressCallback,
     Result,
     Status,
-    TracePoint,
     compiled,
     relative_gap,
 )
-from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.heuristic import Clock
 
 Racks = tuple[tuple[int, ...], ...]
 
@@ -92,26 +90,16 @@ class Chosen:
         Index of each layer's strategy.
     time_s : float
         Of an iteration, from the job that they make.
-    bound_s : float or None
-        No strategies take less.
-    trace : tuple of TracePoint
-    versions, figures : mapping
-        Of the solver and of its run.
-    message : str
-    interrupted : bool
+    proposed : Proposed
+        What the program said, with a bound on the time of all strategies.
     """
 
     choices: tuple[int, ...]
     time_s: float
-    bound_s: float | None
-    trace: tuple[TracePoint, ...] = ()
-    versions: dict[str, Any] = dataclasses.field(default_factory=dict)
-    figures: dict[str, Any] = dataclasses.field(default_factory=dict)
-    message: str = ""
-    interrupted: bool = False
+    proposed: Proposed
 
 
-def best_strategies(
+def best_on_switches(
     instance: CodesignInstance,
     network: Switched,
     limits: Limits,
@@ -129,58 +117,21 @@ def best_strategies(
     NoSolutionError
         If the time limit passes before any are found.
     """
-    began = time.perf_counter()
     refuse_too_large(instance)
     formulation = StrategyBound("switch", network.links_per_port, network.racks, network.oversubscription)
-    most_s = math.inf if limits.time_s is None else limits.time_s
-    known = _data_parallel(instance, most_s)
-    model = built(most_s, lambda: build_model(instance.family, formulation, instance))
-    if model is None:
-        late = "time limit passed while the model was built"
-        if not known:
-            raise NoSolutionError(f"no strategies found for '{instance.name}': {late}")
-        return Chosen(known[0], network.time_s(instance, known[0]), None, message=late)
-    block = model.component(instance.family)
-    for choices in known:
-        formulation.start(block, instance, choices)
-    building_s = time.perf_counter() - began
-
-    def seconds(value: float | None) -> float | None:
-        return None if value is None else formulation.objective_value(instance, value)
-
-    def shown(point: TracePoint) -> TracePoint:
-        return TracePoint(building_s + point.time_s, seconds(point.incumbent), seconds(point.bound))
-
-    watcher = None if progress is None else lambda point: progress(shown(point))
-    # Building counts; a solver without time says by itself that it found nothing.
-    left = None if limits.time_s is None else max(1e-3, limits.time_s - building_s)
-    solver = Highs()
-    outcome = solver.solve(model, dataclasses.replace(limits, time_s=left), seed, watcher, warm=bool(known))
-    if outcome.status is Status.INFEASIBLE:
+    clock = Clock(limits, None)
+    known: list[tuple[int, ...]] = []
+    with suppress(NoSolutionError):
+        known.append(data_parallel(instance, clock.left_s))
+    proposed = best_strategies(instance, formulation, clock, seed, known[0] if known else None, watch=progress)
+    if proposed.status is Status.INFEASIBLE:
         raise InfeasibleError(f"codesign instance '{instance.name}': no strategies fit into the memory of the servers")
-    if outcome.objective is not None:
-        known.append(formulation.read(block, instance))
+    if proposed.choices is not None:
+        known.append(proposed.choices)
     if not known:
-        raise NoSolutionError(f"no strategies found for '{instance.name}': {outcome.message}")
+        raise NoSolutionError(f"no strategies found for '{instance.name}': {proposed.outcome.message}")
     time_s, choices = min((network.time_s(instance, choices), choices) for choices in known)
-    bound = seconds(outcome.bound)
-    return Chosen(
-        choices,
-        time_s,
-        bound,
-        tuple(shown(point) for point in outcome.trace),
-        {"solver": outcome.solver, "solver_options": dict(solver.options)},
-        dict(outcome.figures),
-        outcome.message,
-        outcome.interrupted,
-    )
-
-
-def _data_parallel(instance: CodesignInstance, left_s: float = math.inf) -> list[tuple[int, ...]]:
-    try:
-        return [data_parallel(instance, left_s)]
-    except NoSolutionError:
-        return []
+    return Chosen(choices, time_s, proposed)
 
 
 class _Reference(ABC):
@@ -214,17 +165,18 @@ class _Reference(ABC):
         began = time.perf_counter()
         network = self.network(instance.servers)
         try:
-            best = best_strategies(instance, network, limits, seed, progress)
+            best = best_on_switches(instance, network, limits, seed, progress)
         except (InfeasibleError, NoSolutionError) as problem:
             return without_figure(instance, self.name, problem, time.perf_counter() - began, limits, seed)
         compute_s = tables_of(instance).compute_of(best.choices)
-        gap = relative_gap(best.time_s, best.bound_s)
+        proposed, outcome = best.proposed, best.proposed.outcome
+        gap = relative_gap(best.time_s, proposed.bound_s)
         proven = gap is not None and gap <= max(limits.gap, OBJECTIVE_TOL)
         described = f"reference: ports of {network.links_per_port:.3g} times d link bandwidths"
         if network.racks:
             described += f", racks of {len(network.racks[0])} oversubscribed {network.oversubscription:g}:1"
         runtime_s = time.perf_counter() - began
-        gate = Gate(instance, self.name, limits, seed, runtime_s, compile_s, best.trace, best.interrupted)
+        gate = Gate(instance, self.name, limits, seed, runtime_s, compile_s, proposed.trace, outcome.interrupted)
         return gate.reference(
             best.time_s,
             {
@@ -232,13 +184,13 @@ class _Reference(ABC):
                 "communication_s": network.busiest_bytes(job_of(instance, best.choices))
                 / instance.link_bandwidth_bytes_per_s,
                 "strategies": strategy_names(instance, best.choices),
-                **best.figures,
+                **outcome.figures,
             },
-            described if proven else f"{described}; strategies are not proven the best ({best.message})",
-            best.bound_s if network == Switched() else None,
+            described if proven else f"{described}; strategies are not proven the best ({outcome.message})",
+            proposed.bound_s if network == Switched() else None,
             "strategies on this network",
-            best.bound_s,
-            best.versions,
+            proposed.bound_s,
+            {"solver": outcome.solver or Highs().name, "solver_options": dict(Highs().options)},
         )
 
 

@@ -17,7 +17,7 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.sip_ml import assignment_circuits, max_min_circuits
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.switches import Switched, best_strategies, strategy_names, without_figure
+from ddlopt.solvers.codesign.switches import Switched, best_on_switches, strategy_names, without_figure
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.allreduce_links import Rings
@@ -230,7 +230,7 @@ def _candidates(instance: CodesignInstance, limits: Limits, seed: int, clock: Cl
     """Strategies that are best for the ideal switch, and data parallel ones."""
     share = None if limits.time_s is None else _STRATEGIES_SHARE * limits.time_s
     with clock.lending_ctrl_c():
-        best = best_strategies(instance, Switched(), dataclasses.replace(limits, time_s=share), seed)
+        best = best_on_switches(instance, Switched(), dataclasses.replace(limits, time_s=share), seed)
     try:
         return list(dict.fromkeys([best.choices, data_parallel(instance, clock.left_s)]))
     except NoSolutionError:
