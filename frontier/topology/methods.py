@@ -4,9 +4,8 @@ from math import comb
 
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.frontier.topology.hop_enumeration import HopEnumeration
-from ddlopt.frontier.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.backends import backend
+from ddlopt.models.topology.formulations.rows.numbering import interchangeable
 from ddlopt.solvers.contracts import Method
 
 _BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
@@ -59,11 +58,3 @@ def _few_neighbours(instance: TopologyInstance) -> bool:
 def _sets(instance: TopologyInstance) -> int:
     """Multisets of neighbours that a server may have."""
     return comb(instance.servers + instance.degree - 2, instance.degree)
-
-
-def circulant(solver: str) -> Method:
-    """The method ``circulant``, with a solver behind it."""
-    from ddlopt.frontier.topology.circulant import Circulant
-    from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
-
-    return Circulant("circulant", "topology", CirculantDesign(), backend(solver))

@@ -130,7 +130,7 @@ def twins(seed):
 
 CASES = {
     "RingsAndRoutes": (RingsAndRoutes(rings="all"), cases.topology_with_groups, port("link"), links),
-    "MinCongestion": (MinCongestion(ordered_planes=False), cases.topology, port("link"), copies),
+    "MinCongestion": (MinCongestion(numbering=False, ordered_planes=False), cases.topology, port("link"), copies),
     "CirculantDesign": (CirculantDesign(led=False), circulants, port("links"), offsets),
     "CountPlacement": (CountPlacement("none"), cases.registers, port("held"), held),
     "PairPlacement": (
@@ -226,6 +226,7 @@ def test_hosts_with_many_prices_find_what_costs_least(name):
     [
         ("CountPlacement", CountPlacement(), cases.registers),
         ("PairPlacement", PairPlacement(), CASES["PairPlacement"][1]),
+        ("MinCongestion", MinCongestion(), lambda _: (all_to_all(4, 2), ())),
         ("RigidGangs", RigidGangs(), cases.gangs),
     ],
 )

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
-from ddlopt.frontier.topology.symmetry.server_symmetry import add_numbering
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.formulations.min_congestion import NEGLIGIBLE, unit_bytes
 from ddlopt.models.topology.formulations.rows.hop_layers import add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions
+from ddlopt.models.topology.formulations.rows.numbering import add_numbering
 from ddlopt.models.topology.instance import TopologyInstance
 
 
@@ -32,11 +32,7 @@ class MinVolume:
     64.69 for the 65.67 of ``danoint``; its linear relaxation, 63.58, takes a tenth of a second. Give it to
     ``MinCongestion`` as ``proven_bytes``.
 
-    **Numbering.** Servers that the traffic does not tell apart are numbered breadth first if all are symmetric, or such
-    that the neighbours of one server come first.
-
-    *What a host must not couple to.* With ``numbering``, which of the servers that traffic does not tell apart have
-    links, as prices of its own may; with ``ordered_planes``, which plane is which.
+    *What a host must not couple to.* As there.
 
     Parameters
     ----------

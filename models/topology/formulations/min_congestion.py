@@ -12,6 +12,7 @@ from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions, read_links
+from ddlopt.models.topology.formulations.rows.numbering import add_numbering, renumbering
 from ddlopt.models.topology.formulations.rows.throughput import refuses_achievable
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
@@ -66,18 +67,22 @@ class MinCongestion:
     All these are continuous: true distances satisfy them for integer x. Duplex: d - 1 in place of d, and
     :math:`n^h_{st} = n^h_{ts}`.
 
+    **Numbering.** Interchangeable servers are numbered breadth first if all are, or such that the neighbours of one
+    server come first.
+
     Bytes are measured such that what the busiest server sends or receives, divided by d, is 10 units: z is at least
     10, large beside the absolute tolerances of solvers.
 
-    *What a host must not couple to.* With ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs
+    *What a host must not couple to.* With ``numbering``, which of the servers that traffic does not tell apart have
+    links, as prices of its own may; with ``ordered_planes``, which plane is which; with ``achievable_bytes``, designs
     that are worse.
 
     Parameters
     ----------
     hops : {"none", "moore", "between"}
         How much is known of distances; ``between`` takes n³ variables for a layer.
-    ordered_planes : bool
-        Whether to break the symmetry of interchangeable planes.
+    numbering, ordered_planes : bool
+        Whether to break the symmetry of interchangeable servers, and of planes.
     proven_bytes : float, optional
         A congestion that is known to be a lower bound. Default: the best combinatorial one.
     achievable_bytes : float, optional
@@ -102,10 +107,11 @@ class MinCongestion:
     ----------
     R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation for wavelength-routed optical
     networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated flows, congestion). MIPLIB 3,
-    ``danoint`` (D. Bienstock). Server cuts in this form and hop layers are ours.
+    ``danoint`` (D. Bienstock). Server cuts in this form, hop layers and the numbering are ours.
     """
 
     hops: Hops = "between"
+    numbering: bool = True
     ordered_planes: bool = True
     proven_bytes: float | None = None
     achievable_bytes: float | None = None
@@ -148,14 +154,18 @@ class MinCongestion:
         if self.hops != "none" and instance.host_forwarding:
             add_hop_layers(block, instance, between=self.hops == "between")
             _add_volumes(block, instance)
+        if self.numbering:
+            add_numbering(block, instance)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
-        """Links and planes of a design; the rest follows."""
+        """Links and planes of a design, interchangeable servers renumbered; the rest follows."""
         counts = solution.link_counts(instance)
+        number = renumbering(instance, counts) if self.numbering else list(range(instance.servers))
+        laid = {(number[i], number[j]): count for (i, j), count in counts.items()}
         for i, j, c in block.link:
-            block.link[i, j, c].set_value(int(counts.get((i, j), 0) >= c))
+            block.link[i, j, c].set_value(int(laid.get((i, j), 0) >= c))
         if instance.optics == "duplex":
-            planes = [{(min(pair), max(pair)) for pair in plane} for plane in solution.planes]
+            planes = [{tuple(sorted((number[i], number[j]))) for i, j in plane} for plane in solution.planes]
             if self.ordered_planes:
                 planes.sort(key=lambda plane: -max((j for i, j in plane if i == 0), default=0))
             for p, i, j in block.mate:

@@ -5,14 +5,13 @@ import itertools
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from brute_force import brute_force, link_choices
+from brute_force import brute_force
 from topology_cases import DANOINT, all_to_all, job
 from volume import for_each, some
 
 import ddlopt
 from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.frontier.topology.methods import bound_first, link
-from ddlopt.frontier.topology.symmetry.server_symmetry import interchangeable
 from ddlopt.frontier.topology.volume_bound import VolumeBound
 from ddlopt.models.topology.bounds import congestion_bounds, lower_bound
 from ddlopt.solvers.backends.highs import Highs
@@ -82,46 +81,3 @@ def test_few_sets_of_neighbours_are_branched_on_beside_groups():
     few = job(random_instance(8, 1, 0.2).traffic_bytes, groups=pairs, degree=2, optics="duplex")
     assert link(few, "highs").name == "branch-and-bound"
     assert link(few.model_copy(update={"degree": 3}), "highs") is None
-
-
-def test_interchangeable_servers():
-    assert interchangeable(all_to_all(5)) == [(0, 1, 2, 3, 4)]
-    assert interchangeable(danoint()) == []
-    two_kinds = [[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]]
-    assert interchangeable(job(two_kinds)) == [(0, 1), (2, 3)]
-    grouped = job(np.zeros((4, 4)), groups=[((0, 1, 2), 1)])
-    assert interchangeable(grouped) == [(0, 1, 2)]
-
-
-def test_numbering_leaves_few_choices():
-    """Breadth-first numbers leave a small part of all choices; without twins nothing is cut off."""
-
-    def choices(instance):
-        model = build_model("topology", MinVolume(), instance)
-        block, count = model.topology, 0
-        for links in link_choices(instance):
-            for i, j, c in block.link:
-                block.link[i, j, c].set_value(int(links.get((i, j), 0) >= c))
-            rows = [block.component(name) for name in NUMBERING if block.component(name) is not None]
-            count += all(pyo.value(row.body) >= pyo.value(row.lower) - 1e-9 for rule in rows for row in _lower(rule))
-        return count
-
-    alike = choices(all_to_all(4, parallel_links=False))
-    different = choices(random_instance(4, 1, 1.0, parallel_links=False))
-    assert different == len(list(link_choices(all_to_all(4, parallel_links=False))))
-    assert 0 < alike < different / 3
-
-
-NUMBERING = ("servers_are_found_in_turn", "servers_are_numbered_breadth_first", "twins_next_to_the_root_come_first")
-
-
-def _lower(rule):
-    """The rows of a constraint as ``lower <= body``."""
-    model = pyo.ConcreteModel()
-    model.rows = pyo.ConstraintList()
-    for row in rule.values():
-        if row.lower is None:
-            model.rows.add(-row.body >= -row.upper)
-        else:
-            model.rows.add(row.body >= row.lower)
-    return list(model.rows.values())

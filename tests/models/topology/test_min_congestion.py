@@ -16,6 +16,7 @@ from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.rows.numbering import interchangeable, renumbering
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
@@ -81,7 +82,7 @@ def test_what_is_known_leaves_the_optimum(optics):
     instance = job([[0, 4, 4, 1], [4, 0, 4, 1], [4, 4, 0, 1], [2, 2, 2, 0]], optics=optics)
     best = brute_force(instance)
     known = {"proven_bytes": best, "achievable_bytes": best}
-    for options in ({"ordered_planes": False}, {"hops": "none"}, {"hops": "moore"}, known):
+    for options in ({"ordered_planes": False, "numbering": False}, {"hops": "none"}, {"hops": "moore"}, known):
         assert solve(instance, **options).objective == pytest.approx(best, rel=1e-6)
 
 
@@ -123,10 +124,18 @@ def fixed_to(instance, design):
     return formulation.objective_value(instance, outcome.objective)
 
 
-@pytest.mark.parametrize("optics", ["one_way", "duplex"])
-def test_start_is_a_solution_of_the_model(optics):
-    """No choice of links is cut off, and those of a start are routed as well as can be."""
-    instance = random_instance(4, 3, optics=optics)
+@for_each(
+    ("traffic", "optics"),
+    spread(itertools.product(["all the same", "two kinds", "all different"], ["one_way", "duplex"]), 3),
+)
+def test_start_is_a_solution_of_the_model(traffic, optics):
+    """No choice of links is cut off in every numbering, and those of a start are routed as well as can be."""
+    if traffic == "all the same":
+        instance = all_to_all(4, optics=optics)
+    elif traffic == "two kinds":
+        instance = job([[0, 1, 1, 1], [3, 0, 2, 2], [3, 2, 0, 2], [3, 2, 2, 0]], optics=optics)
+    else:
+        instance = random_instance(4, 3, optics=optics)
     for links in list(link_choices(instance))[::5]:
         try:
             design = design_of(instance, links)
@@ -222,3 +231,58 @@ def test_two_jobs_share_the_links_of_a_host_model():
 def test_parts_are_documented():
     model = build_model("topology", MinCongestion(), random_instance(4, 1, optics="duplex", degree=3))
     assert all(rule.doc for rule in model.topology.component_objects(pyo.Constraint))
+
+
+def test_interchangeable_servers():
+    assert interchangeable(all_to_all(5)) == [(0, 1, 2, 3, 4)]
+    assert interchangeable(danoint()) == []
+    two_kinds = [[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]]
+    assert interchangeable(job(two_kinds)) == [(0, 1), (2, 3)]
+    grouped = job(np.zeros((4, 4)), groups=[((0, 1, 2), 1)])
+    assert interchangeable(grouped) == [(0, 1, 2)]
+
+
+def test_renumbering_leaves_traffic_as_it_is():
+    rng = np.random.default_rng(0)
+    two_kinds = job([[0, 9, 1, 1], [9, 0, 1, 1], [2, 2, 0, 3], [2, 2, 3, 0]])
+    for instance in (all_to_all(4), two_kinds, job(two_kinds.traffic_bytes, host_forwarding=False)):
+        for _ in range(10):
+            links = {pair: 1 for pair in itertools.permutations(range(4), 2) if rng.random() < 0.5}
+            number = renumbering(instance, links)
+            assert sorted(number) == [0, 1, 2, 3]
+            old = np.argsort(number)
+            assert np.array_equal(instance.traffic_bytes[np.ix_(old, old)], instance.traffic_bytes)
+
+
+def test_numbering_leaves_few_choices():
+    """Breadth-first numbers leave a small part of all choices; without twins nothing is cut off."""
+
+    def choices(instance):
+        model = build_model("topology", MinCongestion(), instance)
+        block, count = model.topology, 0
+        for links in link_choices(instance):
+            for i, j, c in block.link:
+                block.link[i, j, c].set_value(int(links.get((i, j), 0) >= c))
+            rows = [block.component(name) for name in NUMBERING if block.component(name) is not None]
+            count += all(pyo.value(row.body) >= pyo.value(row.lower) - 1e-9 for rule in rows for row in _lower(rule))
+        return count
+
+    symmetric = choices(all_to_all(4, parallel_links=False))
+    different = choices(random_instance(4, 1, 1.0, parallel_links=False))
+    assert different == len(list(link_choices(all_to_all(4, parallel_links=False))))
+    assert 0 < symmetric < different / 3
+
+
+NUMBERING = ("servers_are_found_in_turn", "servers_are_numbered_breadth_first", "twins_next_to_the_root_come_first")
+
+
+def _lower(rule):
+    """The rows of a constraint as ``lower <= body``."""
+    model = pyo.ConcreteModel()
+    model.rows = pyo.ConstraintList()
+    for row in rule.values():
+        if row.lower is None:
+            model.rows.add(-row.body >= -row.upper)
+        else:
+            model.rows.add(row.body >= row.lower)
+    return list(model.rows.values())

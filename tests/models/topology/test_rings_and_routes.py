@@ -86,11 +86,29 @@ def test_forms_have_the_same_optimum(name):
     assert solve(instance, form="congestion").objective == pytest.approx(reference, rel=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_linear_relaxation_of_danoint(form):
-    """The combinatorial bound, which the range of the objective has; the optimum is 65 2/3."""
-    relaxation = lp_relaxation(RingsAndRoutes(form=form), job(DANOINT, parallel_links=False))
-    assert relaxation.objective == pytest.approx(62.5625, rel=1e-6)
+@for_each(
+    ("form", "hops", "bound"),
+    [
+        ("throughput", "none", 62.5625),
+        ("throughput", "moore", 62.730145),
+        ("throughput", None, 63.580211),
+        ("congestion", "none", 62.5625),
+        ("congestion", "moore", 62.710278),
+        ("congestion", None, 63.580211),
+    ],
+)
+def test_linear_relaxation_of_danoint(form, hops, bound):
+    """Without distances the combinatorial bound, which the range of the objective has; the optimum is 65 2/3."""
+    relaxation = lp_relaxation(RingsAndRoutes(form=form, hops=hops), job(DANOINT, parallel_links=False)).objective
+    assert relaxation == pytest.approx(bound, rel=1e-6)
+
+
+@for_each("options", [{}, {"optics": "duplex", "degree": 3}])
+def test_distances_leave_the_optimum_beside_rings(options):
+    instance = job(random_traffic(5, 3, 0.6), groups=[((0, 2, 4), 4.0)], **options)
+    plain = solve(instance, rings="all").objective
+    for hops in ("moore", "between"):
+        assert solve(instance, rings="all", hops=hops).objective == pytest.approx(plain, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", seeds(1, 3))

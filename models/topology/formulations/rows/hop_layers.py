@@ -22,17 +22,20 @@ def moore_depth(instance: TopologyInstance) -> int:
     return len(list(level_sizes(instance.servers - 1, instance.degree, instance.optics == "duplex")))
 
 
-def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) -> None:
-    """Add ``near[s, t, h]`` for 2 <= h < depth, 1 only if the shortest path from s to t has exactly h links.
+def add_hop_layers(
+    block: pyo.Block, instance: TopologyInstance, between: bool, rate: Any = 1.0, most_rate: float = 1.0
+) -> None:
+    """Add ``near[s, t, h]`` for 2 <= h < depth: ``rate`` only if the shortest path from s to t has exactly h links.
 
-    Needs ``joined[i, j]`` for ordered pairs ``ARCS``; adds the expression ``hops_at_least[s, t]``.
+    Needs ``joined[i, j]`` for ordered pairs ``ARCS``, at most ``rate``, which is at most ``most_rate``; adds the
+    expression ``hops_at_least[s, t]``, times rate.
     """
     n, duplex = instance.servers, instance.optics == "duplex"
     growth = instance.degree - 1 if duplex else instance.degree
     depth = moore_depth(instance)
     others = {s: [t for t in range(n) if t != s] for s in range(n)}
     block.LAYERS = pyo.Set(initialize=range(2, depth), doc="numbers of hops between one and the depth")
-    block.near = pyo.Var(block.ARCS, block.LAYERS, bounds=(0, 1), doc="t is exactly h hops from s")
+    block.near = pyo.Var(block.ARCS, block.LAYERS, bounds=(0, most_rate), doc="t is exactly h hops from s")
 
     @block.Expression(block.ARCS, range(1, max(2, depth)), doc="t is exactly h hops from s, one included")
     def reached(b: Any, s: int, t: int, h: int) -> Any:
@@ -40,11 +43,11 @@ def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) 
 
     @block.Expression(block.ARCS, doc="hops that a path from s to t has at least")
     def hops_at_least(b: Any, s: int, t: int) -> Any:
-        return depth - (depth - 1) * b.joined[s, t] - sum((depth - h) * b.near[s, t, h] for h in b.LAYERS)
+        return depth * rate - (depth - 1) * b.joined[s, t] - sum((depth - h) * b.near[s, t, h] for h in b.LAYERS)
 
     @block.Constraint(block.ARCS, doc="a pair has one distance")
     def distance_is_unique(b: Any, s: int, t: int) -> Any:
-        return b.joined[s, t] + sum(b.near[s, t, h] for h in b.LAYERS) <= 1
+        return b.joined[s, t] + sum(b.near[s, t, h] for h in b.LAYERS) <= rate
 
     if duplex:
         block.BACKWARD = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.ARCS if s > t])
@@ -56,7 +59,7 @@ def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) 
     farthest = min(_FARTHEST_BETWEEN, depth - 1) if between else 1
     block.GROWING = pyo.Set(initialize=range(farthest + 1, depth), doc="layers of which only the size is known")
     if farthest > 1:
-        _add_servers_between(block, instance, growth, farthest)
+        _add_servers_between(block, instance, growth, farthest, most_rate)
 
     @block.Constraint(block.SERVERS, block.GROWING, doc="a layer is at most a multiple of the one before")
     def layers_grow_outwards(b: Any, s: int, h: int) -> Any:
@@ -67,13 +70,17 @@ def add_hop_layers(block: pyo.Block, instance: TopologyInstance, between: bool) 
         return sum(b.near[s, t, h] for s in others[t]) <= growth * sum(b.reached[s, t, h - 1] for s in others[t])
 
 
-def _add_servers_between(block: pyo.Block, instance: TopologyInstance, growth: int, farthest: int) -> None:
+def _add_servers_between(
+    block: pyo.Block, instance: TopologyInstance, growth: int, farthest: int, most_rate: float
+) -> None:
     """``between[s, w, t, h]``: w is h - 1 hops from s and a link leads on to t."""
     n = instance.servers
     rest = {(s, t): [w for w in range(n) if w not in (s, t)] for s, t in block.ARCS}
     block.FOLLOWED = pyo.Set(initialize=range(2, farthest + 1), doc="layers of which the last hop is known")
     block.TRIPLES = pyo.Set(dimen=3, initialize=list(itertools.permutations(range(n), 3)))
-    block.between = pyo.Var(block.TRIPLES, block.FOLLOWED, bounds=(0, 1), doc="s reaches t in h hops, the last from w")
+    block.between = pyo.Var(
+        block.TRIPLES, block.FOLLOWED, bounds=(0, most_rate), doc="s reaches t in h hops, the last from w"
+    )
 
     @block.Constraint(block.TRIPLES, block.FOLLOWED, doc="the server before the last hop is one hop nearer")
     def server_between_is_nearer(b: Any, s: int, w: int, t: int, h: int) -> Any:

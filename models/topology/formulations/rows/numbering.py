@@ -1,9 +1,11 @@
-"""Servers that traffic does not tell apart, and how a model may number them.
+"""Interchangeable servers, and rows that leave few of their numberings.
 
 If exchanging two servers leaves the traffic as it is, it turns every design into another one that is as good; so one
 numbering of each set of such twins is enough.
 """
 
+from collections import deque
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +30,8 @@ def interchangeable(instance: TopologyInstance) -> list[tuple[int, ...]]:
         for twins in classes:
             order = np.arange(instance.servers)
             order[[server, twins[0]]] = twins[0], server
-            alike = np.array_equal(traffic[np.ix_(order, order)], traffic)
-            if alike and all((server in members) == (twins[0] in members) for members in groups):
+            same = np.array_equal(traffic[np.ix_(order, order)], traffic)
+            if same and all((server in members) == (twins[0] in members) for members in groups):
                 twins.append(server)
                 break
         else:
@@ -67,6 +69,29 @@ def add_numbering(block: "pyo.Block", instance: TopologyInstance) -> None:
     @block.Constraint(block.FOLLOWERS, doc="twins next to the root come first")
     def twins_next_to_the_root_come_first(b: Any, i: int, j: int) -> Any:
         return b.joined[root, i] >= b.joined[root, j]
+
+
+def renumbering(instance: TopologyInstance, counts: Mapping[Pair, int]) -> list[int]:
+    """New number of each server such that links ``counts`` satisfy :func:`add_numbering`; traffic stays the same."""
+    classes, n = interchangeable(instance), instance.servers
+    numbers = list(range(n))
+    if _breadth_first(instance, classes):
+        found, queue = [0], deque([0])
+        while queue:
+            i = queue.popleft()
+            new = [j for j in range(n) if j not in found and counts.get((i, j), 0) > 0]
+            found += new
+            queue += new
+        if len(found) == n:
+            for number, server in enumerate(found):
+                numbers[server] = number
+        return numbers
+    root = _root(instance, classes)
+    for twins in classes:
+        free = [server for server in twins if server != root]
+        for number, server in zip(free, sorted(free, key=lambda j: counts.get((root, j), 0) == 0), strict=True):
+            numbers[server] = number
+    return numbers
 
 
 def _breadth_first(instance: TopologyInstance, classes: list[tuple[int, ...]]) -> bool:
