@@ -1,22 +1,13 @@
 """Methods with names of their own: the entry point ``ddlopt.methods``."""
 
-from ddlopt.models.problem import later
-from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
-
-
-def _circulant(solver: str) -> Method:
-    made: Method = later("ddlopt.frontier.topology.methods:circulant")(solver)
-    return made
-
 
 ENTRIES = (
     *entries(
         "topology",
         ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
         ("hop-enumeration", "exact", "all-to-all, also beside all-reduces of all servers, by listing links with few hops", "hop_enumeration:HopEnumeration"),
-        ("circulant", "exact", "the best circulant for traffic that looks the same from every server: by enumeration, or the model where there are too many", _circulant),
-        ("circulant-enumeration", "exact", "the same by generator sets up to automorphism only, up to 128 servers", "circulant_enumeration:CirculantEnumeration"),
+        ("circulant", "exact", "the best circulant for traffic that looks the same from every server", "frontier:formulations.circulant:CirculantDesign"),
         ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),
         storey="frontier",
     ),

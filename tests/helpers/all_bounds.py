@@ -7,7 +7,6 @@ is known of problems inside the instance, as of the topology that strategies lea
 
 from ddlopt.certificates.own import exact_bound_of
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
-from ddlopt.frontier.topology.relays.bound import relay_bound
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.errors import NotApplicableError, SolverError
@@ -53,7 +52,6 @@ def of_the_job(instance, plan):
     if job is None:
         return {}
     found = congestion_bounds(job)
-    found["relays"] = relay_bound(job, max(found.values()))
     return {name: job.iteration_time_s(value) for name, value in found.items()}
 
 

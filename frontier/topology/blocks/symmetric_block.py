@@ -1,13 +1,11 @@
-"""Blocks of servers that look alike, and what one of them sends."""
+"""What one of several symmetric blocks of servers sends."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.frontier.topology.blocks.block_bound import Labels
-from ddlopt.frontier.topology.relays.cells import Cell
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -26,8 +24,9 @@ class Block:
     ----------
     servers, blocks, degree : int
         In a block, how many blocks, and links of each server.
-    cells : tuple of (servers, Cell)
-        Every server is in one.
+    cells : tuple of tuples of int
+        A cell is the members in the block of groups that have one or two there, and others elsewhere. Every server is
+        in one cell, by itself where there are no such groups.
     inner : tuple of (members, bytes)
         Groups in the block, with bytes of each hop.
     leaving : tuple of (members, bytes)
@@ -41,25 +40,15 @@ class Block:
     servers: int
     blocks: int
     degree: int
-    cells: tuple[tuple[tuple[int, ...], Cell], ...]
+    cells: tuple[tuple[int, ...], ...]
     inner: tuple[Group, ...]
     leaving: tuple[Group, ...]
     traffic: tuple[tuple[float, ...], ...]
     between: float
 
-    @cached_property
-    def piece(self) -> float:
-        """The least traffic of a pair."""
-        return min(sent for u, row in enumerate(self.traffic) for v, sent in enumerate(row) if u != v)
-
-    @property
-    def even(self) -> bool:
-        """Whether all pairs have as much, and it is all the traffic that there is."""
-        return 0 < self.piece == max(map(max, self.traffic)) and not self.between
-
 
 def block_of(instance: TopologyInstance, labels: Labels) -> Block | None:
-    """The block of a partition; None where blocks are not alike, or too large, or classes of cells overlap."""
+    """The block of a partition; None where blocks differ or are too large, or classes of cells overlap."""
     servers = [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
     k = len(servers[0])
     if not 2 < k <= _MOST_SERVERS or len(servers) < 2 or any(len(each) != k for each in servers):
@@ -78,7 +67,7 @@ def block_of(instance: TopologyInstance, labels: Labels) -> Block | None:
     return Block(k, len(servers), instance.degree, *found[0], traffic, float(leaving.min()))
 
 
-_Sent = tuple[tuple[tuple[tuple[int, ...], Cell], ...], tuple[Group, ...], tuple[Group, ...]]
+_Sent = tuple[tuple[tuple[int, ...], ...], tuple[Group, ...], tuple[Group, ...]]
 
 
 def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.NDArray[np.int64]) -> _Sent | None:
@@ -86,7 +75,7 @@ def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.
     place = {server: u for u, server in enumerate(servers.tolist())}
     inner: list[Group] = []
     leaving: list[Group] = []
-    meeting: list[tuple[tuple[int, ...], float, frozenset[int]]] = []
+    meeting: list[tuple[tuple[int, ...], frozenset[int]]] = []
     for group in instance.allreduce_groups:
         members = tuple(place[m] for m in group.members if m in place)
         if len(members) == len(group.members):
@@ -95,18 +84,13 @@ def _sent(instance: TopologyInstance, labels: Labels, number: int, servers: npt.
         if members:
             leaving.append((members, group.hop_bytes))
         if 0 < len(members) <= 2:
-            meeting.append((members, group.hop_bytes, frozenset(group.members)))
+            meeting.append((members, frozenset(group.members)))
     of_server: dict[int, tuple[int, ...]] = {}
-    for members, _, _ in sorted(meeting, key=lambda each: (-len(each[0]), each[0])):
+    for members, _ in sorted(meeting, key=lambda each: (-len(each[0]), each[0])):
         if all(of_server.get(u, members) == members for u in members):
             of_server.update(dict.fromkeys(members, members))
-    sums: dict[tuple[int, ...], list[float]] = {of_server.get(u, (u,)): [] for u in range(len(servers))}
-    cells, classes = [], []
-    for cell in sums:
-        own = tuple(sum(ring for members, ring, _ in meeting if members == (u,)) for u in cell)
-        shared = sum(ring for members, ring, _ in meeting if members == cell and len(cell) == 2)
-        cells.append((cell, Cell(own, shared)))
-        classes.append(frozenset().union(*(all_ for members, _, all_ in meeting if set(members) <= set(cell))))
+    cells = sorted({of_server.get(u, (u,)) for u in range(len(servers))})
+    classes = [frozenset().union(*(all_ for members, all_ in meeting if set(members) <= set(cell))) for cell in cells]
     if sum(len(each) for each in classes) > len(frozenset().union(*classes)):
         return None
-    return tuple(sorted(cells)), tuple(sorted(inner)), tuple(sorted(leaving))
+    return tuple(cells), tuple(sorted(inner)), tuple(sorted(leaving))

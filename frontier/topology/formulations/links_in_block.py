@@ -1,4 +1,4 @@
-"""Whether some load is possible at all, with whole links in one of many blocks of servers that look alike."""
+"""Whether some load is possible at all, with whole links in one of several symmetric blocks of servers."""
 
 import itertools
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.frontier.topology.relays.block import Block, block_of
-from ddlopt.frontier.topology.relays.bound import bytes_once
+from ddlopt.frontier.topology.blocks.symmetric_block import Block, block_of
 from ddlopt.models.topology.formulations.rows.link_choice import most_link_directions
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
@@ -26,10 +25,10 @@ class LinksInBlock:
     Let z be that load, C the directions of links, and :math:`H_1` the bytes of all rings and all traffic, each hop or
     pair over one link. In the block, let :math:`m_{uv}` be the links from u to v, :math:`x_u, y_u` those that leave it
     from u and enter at u, and :math:`x'_u, y'_u` the ones of these that do not lead to members of groups of u's cell,
-    or come from them (:mod:`ddlopt.frontier.topology.relays.bound` has cells). With :math:`h^k_{uv}` the part of group
-    k's rings in which v follows u over a link, :math:`\bar h` over more, :math:`e^k_u, \bar e` in which u is followed
-    by a server outside, :math:`f^k_u, \bar f` follows one, and :math:`t_{uwv}` the part of what u sends to v that w
-    relays (u: nobody; o: a server outside; :math:`\bar t`: more than one server),
+    or come from them (:class:`~.symmetric_block.Block` has cells). With :math:`h^k_{uv}` the part of group k's rings in
+    which v follows u over a link, :math:`\bar h` over more, :math:`e^k_u, \bar e` in which u is followed by a server
+    outside, :math:`f^k_u, \bar f` follows one, and :math:`t_{uwv}` the part of what u sends to v that w relays (u:
+    nobody; o: a server outside; :math:`\bar t`: more than one server),
 
     .. math::
         \min W = & \textstyle\sum_k c_k \bigl[ \sum_{uv} \bar h^k_{uv} + \tfrac12 \sum_u (\bar e + \bar f)^k_u \bigr]
@@ -58,8 +57,7 @@ class LinksInBlock:
 
     Second links between two servers are links as others, and take the place of one to somebody else. There are a
     hundred whole numbers. Where rings in the block fill links it takes seconds at most, and mostly no branch; where
-    the question is for which pairs there is a server in between, it takes minutes, and
-    :func:`~ddlopt.frontier.topology.relays.bound.relay_bound` is better.
+    the question is for which pairs there is a server in between, it takes minutes.
 
     Parameters
     ----------
@@ -67,8 +65,6 @@ class LinksInBlock:
         z.
     labels : tuple of int
         The block of each server, from 0 on.
-    closed : bool
-        Whether as many links enter each cell as leave it: for designs in which cells are joined from block to block.
 
     Ports
     -----
@@ -80,18 +76,17 @@ class LinksInBlock:
 
     load_bytes: float
     labels: tuple[int, ...]
-    closed: bool = False
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: TopologyInstance) -> str | None:
-        """Duplex optics, hosts that do not forward, blocks that do not look alike."""
+        """Duplex optics, hosts that do not forward, blocks that differ."""
         if not instance.host_forwarding:
             return "nobody forwards"
         if instance.optics != "one_way":
             return "it is for one-way links"
         if len(self.labels) != instance.servers or block_of(instance, np.array(self.labels)) is None:
-            return "blocks do not look alike, or have more than eight servers"
+            return "blocks differ, or have more than eight servers"
         return None
 
     def scope(self, instance: TopologyInstance) -> str | None:
@@ -100,16 +95,14 @@ class LinksInBlock:
 
     def build(self, block: pyo.Block, instance: TopologyInstance) -> None:
         """Fill ``block`` with links, rings and traffic of one block of servers."""
-        alike = block_of(instance, np.array(self.labels))
-        assert alike is not None
-        unit = self._unit(alike)
-        sizes = _sizes_of(alike, self.load_bytes, unit)
-        _add_links(block, alike, instance.most_links_of_a_pair)
-        if self.closed:
-            _close_cells(block, alike)
-        _add_rings(block, alike)
-        _add_traffic(block, alike, sizes)
-        _add_room(block, alike, sizes)
+        one = block_of(instance, np.array(self.labels))
+        assert one is not None
+        unit = self._unit(one)
+        sizes = _sizes_of(one, self.load_bytes, unit)
+        _add_links(block, one, instance.most_links_of_a_pair)
+        _add_rings(block, one)
+        _add_traffic(block, one, sizes)
+        _add_room(block, one, sizes)
         hops = sum(sizes.rings[k] * far for (k, *_), far in block.far_hop.items())
         edges = sum(sizes.rings[k] * far for (_, k, _), far in block.far_edge.items()) / 2
         pairs = sum((2 if w == _FAR else 1) * sizes.pairs[u, v] * t for (u, w, v), t in block.relay.items() if w != u)
@@ -118,10 +111,10 @@ class LinksInBlock:
 
         @block.Constraint(doc="some block has its part at most")
         def detours_are_few(b: Any) -> Any:
-            return b.objective <= most / alike.blocks / unit
+            return b.objective <= most / one.blocks / unit
 
-    def _unit(self, alike: Block) -> float:
-        return min((sent for row in alike.traffic for sent in row if sent > 0), default=self.load_bytes)
+    def _unit(self, one: Block) -> float:
+        return min((sent for row in one.traffic for sent in row if sent > 0), default=self.load_bytes)
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Nothing: no design is looked for."""
@@ -135,9 +128,15 @@ class LinksInBlock:
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Bytes times links beyond the first."""
-        alike = block_of(instance, np.array(self.labels))
-        assert alike is not None
-        return value * self._unit(alike)
+        one = block_of(instance, np.array(self.labels))
+        assert one is not None
+        return value * self._unit(one)
+
+
+def bytes_once(instance: TopologyInstance) -> float:
+    """:math:`H_1`, if each hop and each pair took one link."""
+    rings = sum(group.hop_bytes * len(group.members) for group in instance.allreduce_groups)
+    return rings + float(instance.traffic_bytes.sum())
 
 
 class _Sizes(NamedTuple):
@@ -149,14 +148,14 @@ class _Sizes(NamedTuple):
     load: float
 
 
-def _sizes_of(alike: Block, load: float, unit: float) -> _Sizes:
-    rings = [size / unit for _, size in (*alike.leaving, *alike.inner)]
-    pairs = {(u, v): sent / unit for u, row in enumerate(alike.traffic) for v, sent in enumerate(row) if sent > 0}
-    return _Sizes(rings, pairs, alike.between / unit, load / unit)
+def _sizes_of(one: Block, load: float, unit: float) -> _Sizes:
+    rings = [size / unit for _, size in (*one.leaving, *one.inner)]
+    pairs = {(u, v): sent / unit for u, row in enumerate(one.traffic) for v, sent in enumerate(row) if sent > 0}
+    return _Sizes(rings, pairs, one.between / unit, load / unit)
 
 
-def _add_links(block: pyo.Block, alike: Block, most_links: int) -> None:
-    degree, servers = alike.degree, range(alike.servers)
+def _add_links(block: pyo.Block, one: Block, most_links: int) -> None:
+    degree, servers = one.degree, range(one.servers)
     whole = {"domain": pyo.NonNegativeIntegers, "bounds": (0, degree)}
     block.SERVERS = pyo.Set(initialize=servers, doc="servers of the block")
     arcs = list(itertools.permutations(servers, 2))
@@ -185,17 +184,9 @@ def _add_links(block: pyo.Block, alike: Block, most_links: int) -> None:
         return b.elsewhere[way, u] <= (b.into if way else b.out)[u]
 
 
-def _close_cells(block: pyo.Block, alike: Block) -> None:
-    cells = [cell for cell, _ in alike.cells]
-
-    @block.Constraint(range(len(cells)), doc="as many links enter a cell as leave it")
-    def cells_are_closed(b: Any, cell: int) -> Any:
-        return sum(b.out[u] - b.into[u] for u in cells[cell]) == 0
-
-
-def _add_rings(block: pyo.Block, alike: Block) -> None:
-    groups = [*alike.leaving, *alike.inner]
-    leaving = range(len(alike.leaving))
+def _add_rings(block: pyo.Block, one: Block) -> None:
+    groups = [*one.leaving, *one.inner]
+    leaving = range(len(one.leaving))
     block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="groups with members in the block")
     hops = [(k, u, v) for k, (members, _) in enumerate(groups) for u, v in itertools.permutations(members, 2)]
     edges = [(way, k, u) for way in (_OUT, _INTO) for k in leaving for u in groups[k][0]]
@@ -231,10 +222,10 @@ def _add_rings(block: pyo.Block, alike: Block) -> None:
         return b.hop[k, u, v] <= b.joined[u, v]
 
 
-def _add_traffic(block: pyo.Block, alike: Block, sizes: _Sizes) -> None:
+def _add_traffic(block: pyo.Block, one: Block, sizes: _Sizes) -> None:
     pairs = sizes.pairs
     ways = [(u, w, v) for u, v in pairs for w in (*block.SERVERS, _OUTSIDE, _FAR) if w != v]
-    cell_of = {u: cell for cell, _ in alike.cells for u in cell}
+    cell_of = {u: cell for cell in one.cells for u in cell}
     block.PAIRS = pyo.Set(dimen=2, initialize=list(pairs), doc="who sends to whom")
     block.WAYS = pyo.Set(dimen=3, initialize=ways, doc="(source, relay, target); the source where nobody relays")
     block.relay = pyo.Var(block.WAYS, bounds=(0, None), doc="part of the traffic")
@@ -267,7 +258,7 @@ def _add_traffic(block: pyo.Block, alike: Block, sizes: _Sizes) -> None:
         return sum(b.crossing[way, u] for u in b.SERVERS) == sizes.between
 
 
-def _add_room(block: pyo.Block, alike: Block, sizes: _Sizes) -> None:
+def _add_room(block: pyo.Block, one: Block, sizes: _Sizes) -> None:
     over: dict[tuple[int, int], list[Any]] = {arc: [] for arc in block.ARCS}
     edge: dict[tuple[int, int], list[Any]] = {
         (way, u): [block.crossing[way, u]] for way in (_OUT, _INTO) for u in block.SERVERS
@@ -275,11 +266,11 @@ def _add_room(block: pyo.Block, alike: Block, sizes: _Sizes) -> None:
     own: dict[tuple[int, int], list[Any]] = {each: [] for each in edge}
     for k, u, v in block.HOPS:
         over[u, v].append(sizes.rings[k] * block.hop[k, u, v])
-    cells = [set(cell) for cell, _ in alike.cells]
+    cells = [set(cell) for cell in one.cells]
     for way, k, u in block.EDGES:
         used = sizes.rings[k] * block.edge[way, k, u]
         edge[way, u].append(used)
-        if any(cell.issuperset(alike.leaving[k][0]) for cell in cells):
+        if any(cell.issuperset(one.leaving[k][0]) for cell in cells):
             own[way, u].append(used)
     for u, w, v in block.WAYS:
         used = sizes.pairs[u, v] * block.relay[u, w, v]

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
-from ddlopt.frontier.topology.symmetric_rings.block_links import block_links
 from ddlopt.frontier.topology.symmetric_rings.orbit_design import NEGLIGIBLE, balance_of, routed
 from ddlopt.frontier.topology.symmetric_rings.orbit_search import OrbitSearch, best_orbits
 from ddlopt.frontier.topology.symmetric_rings.orbits import Orbits, all_orbits
@@ -51,13 +50,10 @@ class SymmetricRings(Heuristic, uses=("seed",)):
     too: each of their orbits has generators of its own (:class:`~.orbit_program.OrbitProgram`), as many into every
     orbit as out of it.
 
-    Where blocks of servers look alike and only their members exchange traffic, links may at last be different at all
-    places of a block, and the same from block to block: digraphs of a block (:mod:`~.block_links`).
-
     Parameters
     ----------
     trials : int
-        Sets of generators that are judged, and half as many digraphs of blocks.
+        Sets of generators that are judged.
     """
 
     trials: int = 3000
@@ -107,8 +103,7 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
         return None, 0
     seed_kernels(seed)
     rng = np.random.default_rng(seed)
-    bound = max(congestion_bounds(instance).values())
-    enough = bound * (1 + REACHED)
+    enough = max(congestion_bounds(instance).values()) * (1 + REACHED)
     ports = Ports(instance.degree, instance.optics == "duplex", instance.parallel_links)
 
     def search_of(sight: Sight) -> GeneratorSearch[Quotient]:
@@ -124,11 +119,6 @@ def symmetric(instance: TopologyInstance, seed: int, clock: Clock, trials: int) 
         judged += more
         if program is not None and load < least:
             found, least = balance_of(program), load
-        blocks = block_links(instance, seen, bound, rng) if least > enough else None
-        if blocks is not None:
-            program, _, more = blocks.best(clock, (trials + 1) // 2, enough, least)
-            judged += more
-            found = balance_of(program) if program is not None else found
     return found, judged
 
 

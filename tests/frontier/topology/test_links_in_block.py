@@ -1,4 +1,4 @@
-"""Links in one of many blocks that look alike: no load of a design is refuted, and second links are links."""
+"""Links in one of several symmetric blocks: no load of a design is refuted, and second links are links."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ from volume import for_each, slow
 
 import ddlopt
 from ddlopt import instances
-from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock
-from ddlopt.frontier.topology.relays.bound import bytes_once
+from ddlopt.frontier.topology.formulations.links_in_block import LinksInBlock, bytes_once
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
@@ -77,7 +76,7 @@ def test_second_links_are_links():
 
 
 @pytest.mark.parametrize("change", ["duplex", "groups", "traffic", "labels"])
-def test_blocks_have_to_look_alike(change):
+def test_blocks_have_to_be_symmetric(change):
     groups, labels = [((0, 1, 2), 1.0), ((3, 4, 5), 1.0)], BLOCKS
     job = _job(groups)
     if change == "duplex":
