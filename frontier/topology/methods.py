@@ -1,5 +1,6 @@
 """Special exact methods for topologies, and when ``exact`` asks them."""
 
+from dataclasses import dataclass
 from math import comb
 
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
@@ -8,21 +9,31 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.rows.numbering import interchangeable
 from ddlopt.solvers.contracts import Method
 
-_BRANCHED_SERVERS, _BRANCHED_SETS, _ALIKE_SERVERS = 8, 100, 11
-"""What the branch and bound searches to the end, where a general model does not: sizes with traffic of any kind, and
-with servers that can all be exchanged."""
-_REDUCING_SERVERS, _REDUCING_SETS = 6, 30
-"""With all-reduce groups, where the bound of a node is weak: few servers, or up to the eight with so few sets of
-neighbours that leaves are soon met. Without forwarding the model is small and ends at once."""
+
+@dataclass(frozen=True)
+class Effort:
+    """Sizes at which the special methods are asked, and why these."""
+
+    branched_servers: int = 8
+    """With traffic of any kind the branch and bound ends up to this size in minutes, where a general model does not."""
+    branched_sets: int = 100
+    """Multisets of neighbours a server may have: with more of them a level of the tree is too wide for that."""
+    interchangeable_servers: int = 11
+    """The same where all servers are interchangeable: few of their orders are left."""
+    reducing_servers: int = 6
+    """Beside all-reduce groups the bound of a node is weak, so that few servers are branched on."""
+    reducing_sets: int = 30
+    """Beside groups up to the eight servers, too, if so few sets of neighbours lead to leaves soon."""
+    bound_first: int = 7
+    """Servers below which the tree of neighbours ends before a program for a bound is built."""
 
 
-_BOUND_FIRST = 7
-"""Servers below which the tree of neighbours ends before a program for a bound is built."""
+_EFFORT = Effort()
 
 
 def bound_first(instance: TopologyInstance, solver: str) -> Method | None:
     """A bound from hops alone, where it takes seconds and no listing of links or short tree gives a better one."""
-    if instance.servers < _BOUND_FIRST:
+    if instance.servers < _EFFORT.bound_first:
         return None
     from ddlopt.frontier.topology.volume_bound import VolumeBound  # with Pyomo and HiGHS
 
@@ -44,15 +55,15 @@ def _few_with_groups(instance: TopologyInstance) -> bool:
     """Whether the branch and bound ends although there are all-reduce groups."""
     if not instance.allreduce_groups or not instance.host_forwarding:
         return False
-    few_sets = instance.servers <= _BRANCHED_SERVERS and _sets(instance) <= _REDUCING_SETS
-    return few_sets or instance.servers <= _REDUCING_SERVERS
+    few_sets = instance.servers <= _EFFORT.branched_servers and _sets(instance) <= _EFFORT.reducing_sets
+    return few_sets or instance.servers <= _EFFORT.reducing_servers
 
 
 def _few_neighbours(instance: TopologyInstance) -> bool:
     """Whether the branch and bound ends, in seconds or minutes: few servers and ports, or more that are symmetric."""
     n = instance.servers
-    alike = n <= _ALIKE_SERVERS and any(len(twins) == n for twins in interchangeable(instance))
-    return alike or (n <= _BRANCHED_SERVERS and _sets(instance) <= _BRANCHED_SETS)
+    symmetric = n <= _EFFORT.interchangeable_servers and any(len(twins) == n for twins in interchangeable(instance))
+    return symmetric or (n <= _EFFORT.branched_servers and _sets(instance) <= _EFFORT.branched_sets)
 
 
 def _sets(instance: TopologyInstance) -> int:

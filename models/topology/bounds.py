@@ -4,6 +4,7 @@ For the links of one design see :func:`metric_bound`.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from math import comb, inf
 
@@ -28,20 +29,28 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-_ROUNDS = 4
-"""Descent steps on the prices of :func:`_bytes_within`; each keeps the bound valid, more of them hardly move it."""
-# Pricing matters near the first levels, where most bytes arrive.
-_PRICED_LEVELS = 3
-# It sorts n figures for each of n servers in every one of its rounds.
-_PRICED_SERVERS = 512
-_BRANCHING = 2
-"""Ports from which servers can forward."""
-_SERVERS_WITH_SUMS = 3
-"""Of two servers there is one sum, whose parts cannot be told."""
-# Sixty halvings are exact to a double.
-_BISECTIONS = 60
-# Sixteen thousand sets take milliseconds; of more servers some intervals are tried.
-_EXHAUSTIVE_CUTS = 14
+
+@dataclass(frozen=True)
+class Effort:
+    """How far bounds that are looked for are looked for, and why so far."""
+
+    rounds: int = 4
+    """Descent steps on the prices of :func:`_bytes_within`: each keeps the bound valid, more of them hardly move it."""
+    priced_levels: int = 3
+    """Hops whose prices are looked for: most bytes arrive near the first levels."""
+    priced_servers: int = 512
+    """Most servers that are priced: it sorts n figures for each of n servers in every round."""
+    branching: int = 2
+    """Ports from which servers can forward."""
+    servers_with_sums: int = 3
+    """Least servers whose traffic may be sums: of two there is one sum, whose parts cannot be told."""
+    bisections: int = 60
+    """Sixty halvings are exact to a double."""
+    exhaustive_cuts: int = 14
+    """Servers of which every set is tried as a cut: sixteen thousand take milliseconds. Of more, some intervals are."""
+
+
+_EFFORT = Effort()
 
 
 def lower_bound(instance: TopologyInstance) -> float:
@@ -157,7 +166,7 @@ def pairs_within(instance: TopologyInstance) -> list[int]:
     h hops there are at most d (n - 1) (d - 1)^(h - 1), a way for each first link. All pairs are left out of the list.
     """
     n, d = instance.servers, instance.degree
-    if instance.optics == "one_way" or n % 2 == 0 or d < _BRANCHING or not instance.host_forwarding:
+    if instance.optics == "one_way" or n % 2 == 0 or d < _EFFORT.branching or not instance.host_forwarding:
         return []
     joined, needed = d * (n - 1), bool((instance.node_bytes.max(axis=0) > 0).all())
     two_apart = ((n - 2) * d + d - 2) * (d - 1) if needed else (n - 1) * d * (d - 1)
@@ -184,7 +193,7 @@ def least_hop_bytes(traffic: Array, degree: int, duplex: bool) -> float:
     levels = list(level_sizes(len(traffic) - 1, degree, duplex))
     least = max(sum(bytes_under_way(view, levels)) for view in views_of(traffic, duplex))
     to_many = (traffic > 0).sum(axis=1, keepdims=True) > degree
-    if len(traffic) <= _PRICED_SERVERS or to_many.all() or not to_many.any():
+    if len(traffic) <= _EFFORT.priced_servers or to_many.all() or not to_many.any():
         return least
     # There are no prices on rows and columns at once: what few send to many is taken apart from the rest.
     parts = np.where(to_many, traffic, 0.0), np.where(to_many, 0.0, traffic).T
@@ -289,7 +298,7 @@ def bytes_under_way(traffic: Array, levels: list[int], within: Sequence[int] = (
         if all_reached and level > len(within):
             break
         near = float(delivered[reach])
-        if level <= _PRICED_LEVELS and len(traffic) <= _PRICED_SERVERS and not all_reached:
+        if level <= _EFFORT.priced_levels and len(traffic) <= _EFFORT.priced_servers and not all_reached:
             near = min(near, _bytes_within(traffic, reach))
         if level <= len(within):
             near = min(near, float(-np.sort(-descending[:, :reach], axis=None)[: within[level - 1]].sum()))
@@ -305,7 +314,7 @@ def _bytes_within(traffic: Array, reach: int) -> float:
     """
     best, parts = inf, _parts_of_sums(traffic)
     for v in (np.zeros(len(traffic)), *([] if parts is None else [parts])):
-        for _ in range(_ROUNDS):
+        for _ in range(_EFFORT.rounds):
             u = _price(traffic - v[None, :], reach)
             v = _price((traffic - u[:, None]).T, reach)
             rest = np.maximum(traffic - u[:, None] - v[None, :], 0).sum()
@@ -320,7 +329,7 @@ def _parts_of_sums(traffic: Array) -> Array | None:
     from zero stays far above the least there, as rows alone seem to have room for the largest.
     """
     n = len(traffic)
-    if n < _SERVERS_WITH_SUMS:
+    if n < _EFFORT.servers_with_sums:
         return None
     half = float(traffic.sum()) / (2 * (n - 1))
     parts = np.maximum(traffic.sum(axis=0) - half, 0.0) / (n - 2)
@@ -361,7 +370,7 @@ def _multiplicity_bound(
     low, high = known, total
     if not refuted(low):
         return known
-    for _ in range(_BISECTIONS):
+    for _ in range(_EFFORT.bisections):
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
@@ -392,7 +401,7 @@ def _direct_bound(instance: TopologyInstance, pairs: Array) -> float:
 def _cut_bound(instance: TopologyInstance, pairs: Array) -> float:
     """The best ratio of bytes to links over sets of servers, for designs without parallel links."""
     n, d = instance.servers, instance.degree
-    if n <= _EXHAUSTIVE_CUTS:
+    if n <= _EFFORT.exhaustive_cuts:
         inside = ((np.arange(1, 2**n - 1)[:, None] >> np.arange(n)) & 1).astype(float)
     else:
         offsets = (np.arange(n)[None, :] - np.arange(n)[:, None]) % n

@@ -6,6 +6,7 @@ price, a set of servers, a load to refute), for which any value would do.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import lcm
@@ -15,12 +16,21 @@ from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 Matrix = list[list[int]]
 
-_ROUNDS = 4
-"""Of looking for prices of ports that float arithmetic found: after these the bound hardly moves."""
-_PRICED_LEVELS = 3
-"""Where prices of rows and columns are looked for: most bytes arrive within the first hops."""
-_EXHAUSTIVE_CUTS = 10
-"""Servers up to which every set of them is tried as a cut: a thousand sets."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How far bounds that are looked for are looked for, and why so far."""
+
+    rounds: int = 4
+    """Of looking for prices of ports that float arithmetic found: after these the bound hardly moves."""
+    priced_levels: int = 3
+    """Where prices of rows and columns are looked for: most bytes arrive within the first hops."""
+    exhaustive_cuts: int = 10
+    """Servers up to which every set of them is tried as a cut: a thousand sets."""
+
+
+_EFFORT = Effort()
+
 _EASED = (Fraction(0), Fraction(1, 10**15), Fraction(1, 10**14), Fraction(1, 10**12))
 """By how much the load that floats refute may be too large for the exact argument."""
 
@@ -170,7 +180,7 @@ def _under_way(view: Matrix, levels: Sequence[int], pairs_within: Sequence[int])
     reached += [reached[-1]] * (len(pairs_within) - len(reached))
     for level, reach in enumerate(reached, start=1):
         near = sum(sum(row[:reach]) for row in ordered)
-        if level <= _PRICED_LEVELS and reach < len(view) - 1:
+        if level <= _EFFORT.priced_levels and reach < len(view) - 1:
             near = min(near, _within(view, reach))
         if level <= len(pairs_within):
             entries = sorted((each for row in ordered for each in row[:reach]), reverse=True)
@@ -191,7 +201,7 @@ def _within(view: Matrix, reach: int) -> int:
     fits = all(view[i][j] == parts[i] + parts[j] for i in range(n) for j in range(n) if i != j)
     for start in ([0] * n, *([parts] if fits else [])):
         v = start
-        for _ in range(_ROUNDS):
+        for _ in range(_EFFORT.rounds):
             u = [_price([value - price for value, price in zip(row, v, strict=True)], reach) for row in view]
             v = [_price([value - price for value, price in zip(column, u, strict=True)], reach) for column in columns]
             rest = sum(max(0, value - u[i] - v[j]) for i, row in enumerate(view) for j, value in enumerate(row))
@@ -205,7 +215,7 @@ def _price(values: list[int], reach: int) -> int:
 
 def _sets(n: int) -> Iterator[set[int]]:
     """Sets of servers: all of few, and intervals of many."""
-    if n <= _EXHAUSTIVE_CUTS:
+    if n <= _EFFORT.exhaustive_cuts:
         yield from ({v for v in range(n) if number >> v & 1} for number in range(1, 2**n - 1))
         return
     for size in {1, 2, n // 2, n - 2, n - 1}:

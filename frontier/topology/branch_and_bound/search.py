@@ -1,6 +1,7 @@
 """The list of open nodes of the branch and bound, what is known so far, and the record of the proof."""
 
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -30,18 +31,26 @@ from ddlopt.models.topology.evaluate import evaluate
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Job
 
-_SLICE = 2e8
-"""Steps of the innermost loops in one dive: a fraction of a second."""
-# Of weights for one design, before it is routed instead.
-_LEAF_ROUNDS = 300
-# The root is refuted once, and all nodes inherit its weights.
-_ROOT_ROUNDS = 300
-# Words of the log of one dive: it is cut off, and the rest is another dive.
-_MOST_WEIGHTS = 40_000
-_TIGHT = 0.999
-"""Part of the gap asked for that the search uses, so that rounding does not spoil the rest."""
-# Nobody can see less (``OBJECTIVE_TOL``), and whole numbers of the certificate have no more digits.
-_SMALLEST_GAP = 1e-6
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    slice: float = 2e8
+    """Steps of the innermost loops in one dive: a fraction of a second, after which the clock is looked at."""
+    leaf_rounds: int = 300
+    """Of weights for one design, before it is routed instead."""
+    root_rounds: int = 300
+    """The root is bounded once, and all nodes inherit its weights."""
+    most_weights: int = 40_000
+    """Words of the log of one dive: it is cut off, and the rest is another dive."""
+    tight: float = 0.999
+    """Part of the gap asked for that the search uses, so that rounding does not spoil the rest."""
+    smallest_gap: float = 1e-6
+    """Nobody can see less (``OBJECTIVE_TOL``), and whole numbers of the certificate have no more digits."""
+
+
+_EFFORT = Effort()
 
 
 class Search:
@@ -53,7 +62,7 @@ class Search:
         self.n, self.sets, _ = self.integers.options.shape
         self.copies = (self.integers.options[:, :, :, None] == np.arange(self.n)).sum(axis=2).astype(np.int64)
         self.unit = float(unit_of(instance))
-        self.pace = Pace(rounds, _LEAF_ROUNDS, 1.3, 0.1, 0.002)
+        self.pace = Pace(rounds, _EFFORT.leaf_rounds, 1.3, 0.1, 0.002)
         self.numbering = Numbering(instance, self.integers)
         self.symmetric = self.numbering.useful
         self.record = Record(recording)
@@ -67,7 +76,7 @@ class Search:
         self.figures: dict[str, float] = {"nodes": 0, "evaluations": 0, "routed": 0, "images": 0}
         self._told = 0.0
         per_evaluation = self.n * self.sets * (self.n * (instance.degree + 2) + 10)
-        self.budget = max(1, int(_SLICE / per_evaluation))
+        self.budget = max(1, int(_EFFORT.slice / per_evaluation))
 
     def know(self, bound_bytes: float) -> None:
         """Take note of a bound from elsewhere."""
@@ -87,7 +96,7 @@ class Search:
             # No link carries more than all bytes on all hops, which are at most four fifths of this.
             return UNITS * self.unit
         instance = self.instance
-        gap = _TIGHT * max(self.clock.gap, _SMALLEST_GAP)
+        gap = _EFFORT.tight * max(self.clock.gap, _EFFORT.smallest_gap)
         time = instance.iteration_time_s(self.best_bytes) * (1 - gap)
         if instance.overlap == "full" and time <= instance.compute_s:
             return 0.0
@@ -191,8 +200,8 @@ class Search:
         level = int((node.decided >= 0).sum())
         deepest = 0 if node.row < 0 or (self.symmetric and level < self.n - 2) else self.n
         if pace is None:
-            pace = self.pace if node.row >= 0 else self.pace._replace(rounds=_ROOT_ROUNDS)
-        log = self._log(min(_MOST_WEIGHTS, self.budget) + 8 * max(_LEAF_ROUNDS, pace.rounds))
+            pace = self.pace if node.row >= 0 else self.pace._replace(rounds=_EFFORT.root_rounds)
+        log = self._log(min(_EFFORT.most_weights, self.budget) + 8 * max(_EFFORT.leaf_rounds, pace.rounds))
         opened = np.zeros((self.n * self.sets + 1, 3), dtype=np.int64)
         leaves = np.zeros((self.budget + 2, self.n + 1), dtype=np.int64)
         counts = np.zeros(4, dtype=np.int64)
@@ -258,7 +267,7 @@ class Search:
         node = Node(above, -1, -1, part, 0.0)
         dived = self._dive(node, self.z, self.pace._replace(leaf_rounds=0))
         if not self._closed(dived):
-            dived = self._dive(node, self.z, self.pace._replace(leaf_rounds=_ROOT_ROUNDS))
+            dived = self._dive(node, self.z, self.pace._replace(leaf_rounds=_EFFORT.root_rounds))
         if not self._closed(dived):
             proven = float(dived.stack.proven[0]) * dived.z * self.unit
             self.stuck.append(Node(above, -1, -1, part, proven))

@@ -18,22 +18,36 @@ from ddlopt.solvers.topology.link_exchange.link_exchange import is_dense
 from ddlopt.solvers.topology.link_exchange.moves import follow
 from ddlopt.solvers.topology.link_exchange.starts import COOL, LinkStart, cycles_of, spanning_groups
 
-_ORBITS = 8
-"""More leave so many choices that annealing them is no better than annealing all links."""
-_SERVERS = 512
-"""A table of products of larger groups takes megabytes, and there is no time to anneal."""
-_MATRICES = 64
-"""Companion matrices that are tried for the automorphism of a module."""
-_MOVES, _TRIES, _LARGE_TRIES = 10_000, 160, 64
-"""Of each lift, and how many lifts of few servers and of more: 0.6 s at 16 servers with four ports, 4 s at 128. Many
-tries find more than long ones."""
-_AGAIN = 0.5
-"""Part of the tries with the group of the best lift so far."""
-_KEPT, _LARGE_KEPT, _SMALL = 16, 2, 64
-"""Lifts handed on, of few servers and of more than so many: among the former those with the fewest hops differ in how
-evenly these can be spread."""
-_CLOSING_MOVES = 20_000
-"""Some hundred suffice for rings of 16 or of 128 servers."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    orbits: int = 8
+    """Copies of a group at most: with more there are too many choices to be better than annealing all links."""
+    servers: int = 512
+    """A table of products of larger groups takes megabytes, and there is no time to anneal."""
+    matrices: int = 64
+    """Companion matrices that are tried for the automorphism of a module."""
+    moves: int = 10_000
+    """Of each lift: many tries find more than long ones."""
+    tries: int = 160
+    """Lifts of few servers that are annealed: 0.6 s at 16 servers with four ports."""
+    large_tries: int = 64
+    """The same of more servers: 4 s at 128."""
+    again: float = 0.5
+    """Part of the tries with the group of the best lift so far."""
+    kept: int = 16
+    """Lifts of few servers handed on: those with the fewest hops differ in how evenly these can be spread."""
+    large_kept: int = 2
+    """The same of more servers, whose balance takes long."""
+    small: int = 64
+    """Servers that are few: their lifts are balanced in milliseconds."""
+    closing_moves: int = 20_000
+    """Some hundred suffice for rings of 16 or of 128 servers."""
+
+
+_EFFORT = Effort()
 
 
 def are_worth_it(instance: TopologyInstance) -> bool:
@@ -69,7 +83,7 @@ def groups(order: int) -> Iterator[Group]:
 def _automorphisms(h: int, rank: int) -> Iterator[Ints]:
     """Companion matrices modulo h that have an inverse; only the identity of two elements."""
     for number, last in enumerate(product(range(h), repeat=rank)):
-        if number >= _MATRICES * (rank > 1) + h * (rank == 1):
+        if number >= _EFFORT.matrices * (rank > 1) + h * (rank == 1):
             return
         if np.gcd(last[0], h) == 1:
             matrix = np.eye(rank, k=-1, dtype=np.int64)
@@ -124,14 +138,14 @@ def lift_starts(
     Mathematics 18(3), 1977. The search over groups and orbits is ours.
     """
     n, d = instance.servers, instance.degree
-    if instance.optics == "duplex" or not instance.host_forwarding or n > _SERVERS or d > n - 1:
+    if instance.optics == "duplex" or not instance.host_forwarding or n > _EFFORT.servers or d > n - 1:
         return
     least = sum(h * size for h, size in enumerate(level_sizes(n - 1, d, False), 1))
-    kept, tries = (_KEPT, _TRIES) if n <= _SMALL else (_LARGE_KEPT, _LARGE_TRIES)
+    kept, tries = (_EFFORT.kept, _EFFORT.tries) if n <= _EFFORT.small else (_EFFORT.large_kept, _EFFORT.large_tries)
     found: list[tuple[float, int, str, Ints]] = []
     for line in (True, False):
         base = n // d if line else n
-        known = {m: list(groups(m)) for m in range(2, base + 1) if base % m == 0 and base // m <= _ORBITS}
+        known = {m: list(groups(m)) for m in range(2, base + 1) if base % m == 0 and base // m <= _EFFORT.orbits}
         choices = [(group, base // m) for m, alike in known.items() for group in alike]
         if not choices or (line and (n % d or d > base - 1)):
             continue
@@ -140,7 +154,7 @@ def lift_starts(
             if expired() or sum(hops <= least for hops, *_ in found) == kept:
                 break
             drawn = choices[int(rng.integers(len(choices)))]
-            group, orbits = again if best < inf and rng.random() < _AGAIN else drawn
+            group, orbits = again if best < inf and rng.random() < _EFFORT.again else drawn
             hops, heads = _annealed(group, orbits, d, least, line, rng)
             if instance.parallel_links or all(len(set(row)) == d for row in heads.tolist()):
                 kind = "line digraph of a lift" if line else "lift"
@@ -159,7 +173,7 @@ def _annealed(
     shift = rng.integers(1, len(group.product), size=(orbits, d))
     # In the line digraph a server of the lift counts d times, and so does its way to another.
     sources, hot, cold = (orbits * d, 2.0 * d, 0.125 * d) if line else (orbits, 3.0, 0.2)
-    hops = anneal_lift(target, shift, group.product, line, _MOVES, least * sources, hot * orbits**0.5, cold)
+    hops = anneal_lift(target, shift, group.product, line, _EFFORT.moves, least * sources, hot * orbits**0.5, cold)
     heads = lift_heads(target, shift, group.product)
     return hops / sources, line_heads(heads) if line else heads
 
@@ -169,7 +183,7 @@ def _with_rings(instance: TopologyInstance, name: str, heads: Ints) -> LinkStart
     if not spanning_groups(instance):
         return LinkStart(name, heads, hot=COOL)
     columns = permutations_of(heads)
-    close_columns(columns, _CLOSING_MOVES)
+    close_columns(columns, _EFFORT.closing_moves)
     # All of them cannot be closed where the parity of their cycles forbids it.
     ring = np.empty(len(columns), np.int64)
     is_ring = np.array([follow(columns, k, k, ring) for k in range(columns.shape[1])])

@@ -1,6 +1,7 @@
 """Local search over links that some translations keep."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
@@ -15,16 +16,25 @@ Choice = tuple[tuple[int, int], ...]
 
 # Rounds of columns and kicks of each ring: of a trial, and of the best links.
 TRIAL, FINAL = (8, 5), (60, 50)
-_HOPELESS = 1.0005
-"""Load, in that of the links before, above which a trial ends."""
-_NEAR = 1.01
-"""Links up to this load, in that of the best, are judged more finely at last, and are where the next ascent begins."""
-_FAILURES = 25
-"""Exchanges of a link in a row that do not help, for each orbit, after which others are drawn."""
-_KICKS = 4
-"""Up to so many exchanges are made at once where an ascent begins at links found before."""
-_PATIENCE = 8
-"""Ascents in a row that begin so and find nothing better, after which links are drawn anew."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    hopeless: float = 1.0005
+    """Load, in that of the links before, above which a trial ends: few that begin above it end below."""
+    near: float = 1.01
+    """Load, in that of the best links, up to which others are judged more finely, and begin the next ascent."""
+    failures: int = 25
+    """Exchanges of a link in a row that do not help, for each orbit, after which others are drawn."""
+    kicks: int = 4
+    """Exchanges at most that are made at once where an ascent begins at links found before."""
+    patience: int = 8
+    """Ascents in a row that begin so and find nothing better, after which links are drawn anew."""
+
+
+_EFFORT = Effort()
 
 
 class OrbitSearch:
@@ -58,13 +68,13 @@ class OrbitSearch:
         self.judged = failures = 0
         chosen = self._begun()
         load, program = self._judged(chosen, np.inf)
-        patience = _FAILURES * len(self.orbits.first)
+        patience = _EFFORT.failures * len(self.orbits.first)
         while failures < patience and self.judged < trials and not self.clock.expired and load > self.enough:
-            found, candidate = self._judged(other := self._exchanged(chosen), load * _HOPELESS)
+            found, candidate = self._judged(other := self._exchanged(chosen), load * _EFFORT.hopeless)
             failures = failures + 1 if not found < load else 0
             if found <= load:
                 chosen, load, program = other, found, candidate
-        near = load <= self._least * _NEAR
+        near = load <= self._least * _EFFORT.near
         self._vain = 0 if load < self._least else self._vain + 1
         if load <= self._least:
             self._begin, self._least = chosen, load
@@ -74,11 +84,11 @@ class OrbitSearch:
 
     def _begun(self) -> Choice:
         """Links to begin with."""
-        if self._begin is None or self._vain > _PATIENCE:
+        if self._begin is None or self._vain > _EFFORT.patience:
             self._begin, self._least, self._vain = None, np.inf, 0
             return self._drawn()
         chosen = self._begin
-        for _ in range(int(self.rng.integers(1, _KICKS))):
+        for _ in range(int(self.rng.integers(1, _EFFORT.kicks))):
             chosen = self._exchanged(chosen)
         return chosen
 
@@ -86,7 +96,7 @@ class OrbitSearch:
         """Links at random, as many into every orbit as out of it; none where there are no such."""
         degree, orbits = self.orbits.sight.instance.degree, len(self.orbits.first)
         chosen: list[tuple[int, int]] = []
-        for _ in range(_FAILURES * degree):
+        for _ in range(_EFFORT.failures * degree):
             ends = self.rng.permutation(orbits).tolist()
             links = [(a, element) for a, b in enumerate(ends) if (element := self._element(a, b)) is not None]
             if len(links) == orbits:
@@ -98,7 +108,7 @@ class OrbitSearch:
     def _exchanged(self, chosen: Choice) -> Choice:
         """One link with another end in the same orbit, or two that exchange the orbits of their ends."""
         links, target = list(chosen), self.orbits.target
-        for _ in range(_FAILURES if links else 0):
+        for _ in range(_EFFORT.failures if links else 0):
             i, j = self.rng.integers(len(links), size=2).tolist()
             (a, g), (b, h) = links[i], links[j]
             if i == j or self.rng.random() < 0.5:

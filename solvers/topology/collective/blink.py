@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,18 +21,27 @@ from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, 
 from ddlopt.solvers.topology.collective.shares import loads
 from ddlopt.solvers.topology.collective.spanning import least_spanning, over_switches, path_of
 
-_STEP = 0.1
-"""By which a link that a tree fills gets dearer."""
-_NEAR = 0.99
-"""Of the narrowest cut, which no packing passes, from which on a packing is good enough."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    step: float = 0.1
+    """By which a link that a tree fills gets dearer: smaller steps pack better and take longer."""
+    near: float = 0.99
+    """Of the narrowest cut, which no packing passes, from which on a packing is good enough."""
+    halvings: int = 6
+    """Of a tree's unit: beyond, the best so far is taken."""
+    most_units: int = 256
+    """In which the packing is counted at first, at most."""
+    program_s: float = 20.0
+    """For an integer program; what it has found by then is taken."""
+
+
+_EFFORT = Effort()
+
 _WITHIN = Fraction(19, 20)
 """Of the packing by multiplicative weights, that few trees have to carry (the paper's 5 %)."""
-_HALVINGS = 6
-"""Of a tree's unit: beyond, the best so far is taken."""
-_MOST_UNITS = 256
-"""In which the packing is counted at first, at most."""
-_PROGRAM_S = 20.0
-"""For an integer program; what it has found by then is taken."""
 
 Paths = tuple[Path, ...]
 
@@ -46,8 +56,8 @@ def blink_trees(instance: CollectiveInstance, expired: Callable[[], bool]) -> li
     """
     packing = _weighted(instance, expired)
     rate, trees, network = sum(packing.values()), list(packing), capacities(instance)
-    unit, best, most = max(min(network.values()), Fraction(rate) / _MOST_UNITS), dict[Paths, int](), Fraction(0)
-    for _ in range(_HALVINGS):
+    unit, best, most = max(min(network.values()), Fraction(rate) / _EFFORT.most_units), dict[Paths, int](), Fraction(0)
+    for _ in range(_EFFORT.halvings):
         found = _few(trees, {link: int(each / unit) for link, each in network.items()})
         if sum(found.values()) * unit > most:
             best, most = found, sum(found.values()) * unit
@@ -68,7 +78,7 @@ def _weighted(instance: CollectiveInstance, expired: Callable[[], bool]) -> dict
     place = {link: number for number, link in enumerate(network)}
     capacity, most = np.array(list(network.values())), float(broadcast_cut(instance).value)
     links = len(network)
-    start = (1 + _STEP) * ((1 + _STEP) * links) ** (-1 / _STEP)
+    start = (1 + _EFFORT.step) * ((1 + _EFFORT.step) * links) ** (-1 / _EFFORT.step)
     prices, carried = start / capacity, np.zeros(links)
     found: dict[Paths, float] = {}
     while prices @ capacity < 1:
@@ -84,9 +94,9 @@ def _weighted(instance: CollectiveInstance, expired: Callable[[], bool]) -> dict
         amount = float((capacity[load > 0] / load[load > 0]).min())
         found[paths] = found.get(paths, 0.0) + amount
         carried += amount * load
-        prices *= 1 + _STEP * amount * load / capacity
+        prices *= 1 + _EFFORT.step * amount * load / capacity
         over = float((carried / capacity).max())
-        if sum(found.values()) >= _NEAR * most * over or expired():
+        if sum(found.values()) >= _EFFORT.near * most * over or expired():
             break
     return {paths: amount / over for paths, amount in found.items()}
 
@@ -103,7 +113,7 @@ def _few(trees: list[Paths], links: dict[Arc, int]) -> dict[Paths, int]:
         -np.ones(len(trees)),
         constraints=LinearConstraint(used, ub=np.array(list(links.values()), dtype=np.float64)),
         integrality=np.ones(len(trees)),
-        options={"time_limit": _PROGRAM_S},
+        options={"time_limit": _EFFORT.program_s},
     )
     if found.x is None:
         return {}

@@ -13,6 +13,7 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import AllReduceGroup, TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import (
+    Effort,
     abelian_ball,
     abelian_level_sizes,
     congestion_bounds,
@@ -346,7 +347,7 @@ def test_least_hop_bytes_of_a_star_take_both_ways_at_any_size(monkeypatch, duple
     star[7, 7] = 0
     hops = 2 * sum(level * size for level, size in enumerate(level_sizes(39, 3, duplex), start=1))
     assert least_hop_bytes(star, 3, duplex) == pytest.approx(hops)
-    monkeypatch.setattr("ddlopt.models.topology.bounds._PRICED_SERVERS", 10)
+    monkeypatch.setattr("ddlopt.models.topology.bounds._EFFORT", Effort(priced_servers=10))
     assert least_hop_bytes(star, 3, duplex) == pytest.approx(hops)
 
 
