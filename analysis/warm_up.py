@@ -15,6 +15,7 @@ from subprocess import DEVNULL, PIPE
 
 from ddlopt import instances
 from ddlopt.instances.library import library_folder
+from ddlopt.models import plugins
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.compilation import left_to_compile, to_stderr
 from ddlopt.models.contracts import Instance
@@ -42,8 +43,10 @@ def kernel_modules(wanted: Sequence[str] = ()) -> tuple[str, ...]:
     UnknownNameError
         If there is neither a family nor a method of a name.
     """
+    if not wanted:
+        return tuple(sorted(_of_ddlopt() | _of_others()))
     found: dict[str, None] = {}
-    for name in wanted or FAMILY_NAMES:
+    for name in wanted:
         if name in FAMILY_NAMES:
             found |= dict.fromkeys(_in_folders_of(name))
         methods = [(family, method) for family in FAMILY_NAMES for method in _meant(name, family)]
@@ -155,6 +158,24 @@ def _meant(name: str, family: str) -> tuple[str, ...]:
         return catalogue.method_names(family)
     method = name.removeprefix(f"{family}/")
     return (method,) if split(method)[0] in catalogue.method_names(family) else ()
+
+
+def _of_ddlopt() -> set[str]:
+    """All modules of ours with kernels, as their text says: hundreds of instances need not be asked what they need."""
+    found = set()
+    for storey in ("models", "certificates", "solvers", *(() if plugins.hidden() else ("frontier",))):
+        (root,) = import_module(f"ddlopt.{storey}").__path__
+        for file in Path(root).rglob("*.py"):
+            if f"\n{_IMPORTS_KERNELS}" in file.read_text(encoding="utf-8"):
+                found.add(".".join(("ddlopt", storey, *file.relative_to(root).with_suffix("").parts)))
+    return found
+
+
+def _of_others() -> set[str]:
+    """What methods of other packages need."""
+    own = {(entry.family, entry.name) for entry in catalogue.own_entries()}
+    others = [(entry.family, entry.name) for entry in catalogue.entries()]
+    return {module for each in others if each not in own for module in _of_method(*each)}
 
 
 def _of_method(family: str, name: str) -> set[str]:

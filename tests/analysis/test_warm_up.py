@@ -2,7 +2,8 @@
 
 import pytest
 
-from ddlopt.analysis.warm_up import warm_up
+from ddlopt.analysis.warm_up import kernel_modules, warm_up
+from ddlopt.models import plugins
 from ddlopt.models.errors import SolverError
 
 HEAD = """
@@ -51,6 +52,14 @@ def test_a_compiler_that_ends_is_told(module):
     ends = module("ends", IN_A_COMPILER.format(statement="os._exit(7)"))
     with pytest.raises(SolverError, match="kernels of ends cannot be compiled: the compiler ended with exit code 7"):
         warm_up([ends], 1, tell_nobody)
+
+
+def test_everything_is_what_any_method_needs(monkeypatch):
+    found = set(kernel_modules())
+    assert set(kernel_modules(["gossip", "annealing"])) < found
+    assert {name.split(".")[1] for name in found} == {"models", "certificates", "solvers", "frontier"}
+    monkeypatch.setenv(plugins.HIDDEN, "1")
+    assert set(kernel_modules()) == {name for name in found if not name.startswith("ddlopt.frontier.")}
 
 
 def tell_nobody(_):

@@ -42,6 +42,13 @@ from ddlopt.solvers.exact import Exact
 
 def classes(method):
     """(family, class) of all with a method of that name: ``build`` fills Pyomo blocks, ``problem`` is for CVXPY."""
+    return [(family, kind) for family, kind in every_dataclass() if hasattr(kind, method)]
+
+
+@cache
+def every_dataclass():
+    """(family, class) of all in the rooms of the models and of the frontier."""
+    found = []
     for family in filter(ddlopt.names, FAMILY_NAMES):  # without an instance there is nothing to try
         for storey in ("models", "frontier"):
             name = f"ddlopt.{storey}.{family}"
@@ -49,8 +56,9 @@ def classes(method):
             for place in pkgutil.walk_packages(package.__path__, f"{name}.") if package else ():
                 module = import_module(place.name)
                 for _, kind in inspect.getmembers(module, dataclasses.is_dataclass):
-                    if kind.__module__ == module.__name__ and hasattr(kind, method):
-                        yield family, kind
+                    if kind.__module__ == module.__name__:
+                        found.append((family, kind))
+    return found
 
 
 def cycle(instance):
@@ -137,6 +145,7 @@ class Case:
         return self.name
 
 
+@cache
 def cases():
     """Those of the catalogue, then what is not in it, then further options."""
     found = []
