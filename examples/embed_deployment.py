@@ -88,7 +88,7 @@ def shown(name, plan, bound_ms=None):
 
 
 times = {}
-for options in ("search=data-parallel", "search=tag", "search=plan-search,how=joint"):
+for options in ("search=data-parallel", "search=tag", "search=plan-search"):
     times[options] = shown(options, ddlopt.solve(instance, f"sufficient-factors:{options}").solution)
 bound_ms, plan = solve(together=False)
 times["plan"] = shown("makespan bound without factors", plan, bound_ms)

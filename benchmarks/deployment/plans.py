@@ -19,7 +19,7 @@ METHODS = ("data-parallel:split=speed", "heft", "m-etf", "m-sct", "tag", "tag x2
 PRIORS = tuple(f"{name}{more}" for more in ("", " x6.25") for name in ("tag", "tag:prior=bound", "tag:prior=learned"))
 FACTORS = (
     *("sufficient-factors:search=data-parallel", "tag", "sufficient-factors:search=tag"),
-    *("plan-search", "sufficient-factors:search=plan-search,how=joint"),
+    *("plan-search", "sufficient-factors:search=plan-search"),
 )
 DRAWN = ("vgg19-drawn-s1", "resnet101-drawn-s2", "bert-large-drawn-s3")
 

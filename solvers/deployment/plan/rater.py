@@ -42,18 +42,12 @@ class PlanRater:
     instance : DeploymentInstance
     splits : sequence of {"even", "speed"}
         That actions may have.
-
-    Attributes
-    ----------
-    duplicated : (operators,) array or None
-        Operators that are duplicated wherever they can be, in all plans rated.
     """
 
     def __init__(self, instance: DeploymentInstance, splits: Sequence[Split] = ("even", "speed")) -> None:
         self.instance = instance
         self.actions: tuple[Action, ...] = actions(instance, splits)
         self.rated = 0
-        self.duplicated: Ints | None = None
         self.best: Ints | None = None
         self.best_rating = WORST
         self.simulator = Simulator(instance, self.actions)
@@ -61,7 +55,7 @@ class PlanRater:
     def rate(self, row: Ints, above_s: float = math.inf) -> Rating:
         """Rating of (groups,) actions; infinite where the step is seen to take more than ``above_s``."""
         self.rated += 1
-        run = self.simulator.run(row, self.duplicated, above=above_s)
+        run = self.simulator.run(row, above=above_s)
         if math.isinf(run.time_s):
             return WORST
         rating = Rating(max(run.excess_bytes, 0.0), run.time_s)
@@ -138,8 +132,7 @@ class PlanRater:
         """
         if self.best is None or not self.best_rating.fits:
             raise NoSolutionError(f"none of {self.rated} plans fits in the memory of the devices")
-        duplicated = () if self.duplicated is None else np.flatnonzero(self.duplicated).tolist()
-        return as_deployment(self.instance, [self.actions[number] for number in self.best], duplicated)
+        return as_deployment(self.instance, [self.actions[number] for number in self.best])
 
     def forget(self) -> None:
         """Rate from now on as if nothing had been rated."""
