@@ -69,8 +69,8 @@ class WithFactors(Heuristic, uses=("seed", "start")):
     """A search for a plan, then sufficient factors.
 
     As in TAG, by a minimum cut of the additive costs that
-    :class:`~ddlopt.models.compression.sfb.instance.SfbInstance` has for the plan; kept if the simulator agrees. A search
-    on the plan and the duplicated operators at once is ``plan-search``.
+    :class:`~ddlopt.models.compression.sfb.instance.SfbInstance` has for the plan; kept if the simulator agrees. A
+    search on the plan and the duplicated operators at once is ``plan-search``.
 
     Parameters
     ----------

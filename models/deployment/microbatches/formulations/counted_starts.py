@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
@@ -13,11 +12,9 @@ from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.simple_order import simple_words, starts_of
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.microbatches.ticks import (
-    B,
     F,
     Kind,
     Ticks,
-    W,
     exact_ticks,
     near_ticks,
     order_of,
@@ -61,12 +58,6 @@ class CountedStarts:
     micro-batches apart have n times as many variables and n!
     solutions for each one of these; their relaxation is no stronger.
 
-    Parameters
-    ----------
-    within : int, optional
-        Only orders that take at most this number of ticks, and any of these: T is that number, e is left out, and
-        :math:`b_d(t) = u_d(t) - u_d(t - T)`, which is stronger. To be asked whether there are any.
-
     Ports
     -----
     ``begins[c, k, t]``
@@ -82,8 +73,6 @@ class CountedStarts:
     ICLR 2024, appendix G.
     """
 
-    within: int | None = None
-
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
@@ -92,22 +81,22 @@ class CountedStarts:
             return f"it orders an {MicroBatchInstance.kind}, and this is a {instance.kind}"
         ticks = ticks_for(instance)
         if instance.objective == "span" and not instance.in_line:
-            return "spans with transfers, or with devices not in line, may be fractions of a tick; use order-questions"
+            return "spans with transfers, or with devices not in line, may be fractions of a tick; use exact"
         try:
-            horizon = ticks_bound(ticks) if self.within is None else self.within
+            horizon = ticks_bound(ticks)
         except InfeasibleError:  # which is an answer, and no reason not to ask
             return None
         if len(ticks.kinds) * horizon > MOST_COLUMNS:
-            return f"it would have more than {MOST_COLUMNS} columns; use order-questions"
+            return f"it would have more than {MOST_COLUMNS} columns; use exact"
         if _coefficients(ticks, horizon) > _MOST_COEFFICIENTS:
-            return f"its rows would have more than {_MOST_COEFFICIENTS} coefficients; use order-questions"
+            return f"its rows would have more than {_MOST_COEFFICIENTS} coefficients; use exact"
         for device, own in enumerate(ticks.on):
             if _is_tight(ticks, device):
                 instant = {each[1] == F for each in own if not ticks.time[each] and ticks.cells[each]}
                 if len(instant) == 2:
                     return (
                         f"device {device} takes memory in no time, and gives it back in no time: whether it suffices "
-                        "is up to the order within a tick; use order-questions"
+                        "is up to the order within a tick; use exact"
                     )
         return None
 
@@ -124,11 +113,7 @@ class CountedStarts:
             If a device cannot hold one micro-batch.
         """
         require_room(instance)
-        self.fill(block, ticks_for(instance))
-
-    def fill(self, block: pyo.Block, ticks: Ticks) -> None:
-        """The same in these ticks."""
-        _Model(block, ticks, self.within).build()
+        _Model(block, ticks_for(instance)).build()
 
     def start(self, block: pyo.Block, instance: MicroBatchInstance, solution: MicroBatchOrder) -> None:
         """Set ``begins`` to a timing of the order, as early as it can be; the rest follows."""
@@ -149,7 +134,18 @@ class CountedStarts:
         SolverError
             If one begins in part.
         """
-        return read_order(block, ticks_for(instance))
+        ticks = ticks_for(instance)
+        begun: list[tuple[int, bool, int, Kind]] = []
+        for (c, k, t), variable in block.begins.items():
+            found = pyo.value(variable)
+            if abs(found - round(found)) > INTEGRALITY_TOL:
+                raise SolverError(f"begins[{c}, {k}, {t}] is {found:.6g}, not a whole number")
+            begun += [(t, ticks.time[c, k] > 0, ticks.depth[c, k], (c, k))] * round(found)
+        words: list[list[Kind]] = [[] for _ in ticks.on]
+        # Passes without any time come before the one that then takes some, in the order of a micro-batch's life.
+        for *_, kind in sorted(begun):
+            words[ticks.device[kind[0]]].append(kind)
+        return order_of(ticks, words)
 
     def objective_value(self, instance: MicroBatchInstance, value: float) -> float:
         """Seconds."""
@@ -164,21 +160,6 @@ def ticks_for(instance: MicroBatchInstance) -> Ticks:
         return ticks
     near = near_ticks(instance)
     return near if max(near.work) < max(ticks.work) else ticks
-
-
-def read_order(block: pyo.Block, ticks: Ticks) -> MicroBatchOrder:
-    """The order of a solved block."""
-    begun: list[tuple[int, bool, int, Kind]] = []
-    for (c, k, t), variable in block.begins.items():
-        found = pyo.value(variable)
-        if abs(found - round(found)) > INTEGRALITY_TOL:
-            raise SolverError(f"begins[{c}, {k}, {t}] is {found:.6g}, not a whole number")
-        begun += [(t, ticks.time[c, k] > 0, ticks.depth[c, k], (c, k))] * round(found)
-    words: list[list[Kind]] = [[] for _ in ticks.on]
-    # Passes without any time come before the one that then takes some, in the order of a micro-batch's life.
-    for *_, kind in sorted(begun):
-        words[ticks.device[kind[0]]].append(kind)
-    return order_of(ticks, words)
 
 
 def _coefficients(ticks: Ticks, horizon: int) -> int:
@@ -199,48 +180,20 @@ def _is_tight(ticks: Ticks, device: int) -> bool:
 class _Model:
     """The rows of :class:`CountedStarts`."""
 
-    def __init__(self, block: pyo.Block, ticks: Ticks, within: int | None) -> None:
-        self.block, self.ticks, self.within = block, ticks, within
+    def __init__(self, block: pyo.Block, ticks: Ticks) -> None:
+        self.block, self.ticks = block, ticks
         self.n = ticks.instance.micro_batches
         self.span = ticks.instance.objective == "span"
         self.low = ticks_bound(ticks)
-        if within is None:
-            words = simple_words(ticks)
-            self.most = max(
-                start + ticks.time[kind]
-                for word, starts in zip(words, starts_of(ticks, words), strict=True)
-                for kind, start in zip(word, starts, strict=True)
-            )
-        else:
-            self.most = within
-        self.last = self._last()
+        words = simple_words(ticks)
+        self.most = max(
+            start + ticks.time[kind]
+            for word, starts in zip(words, starts_of(ticks, words), strict=True)
+            for kind, start in zip(word, starts, strict=True)
+        )
+        # The last tick at which a pass of each kind may begin.
+        self.last = {kind: self.most - ticks.tail[kind] - ticks.time[kind] for kind in ticks.kinds}
         self.horizon = max(self.last[kind] + ticks.time[kind] for kind in ticks.kinds)
-
-    def _last(self) -> dict[Kind, int]:
-        """The last tick at which a pass of each kind may begin."""
-        ticks, chains = self.ticks, self.ticks.instance.chains
-        time, tail, most = ticks.time, ticks.tail, self.most
-        if not self.span or self.within is None:
-            return {kind: most - tail[kind] - time[kind] for kind in ticks.kinds}
-        if len(chains) > 1:
-            # All windows meet that of a device of their chain.
-            most *= 1 + len(chains)
-            return {kind: most - time[kind] for kind in ticks.kinds}
-        # The device of the first chunk is busy from 0 to T at most, and all other F and B end before its last B.
-        chain = chains[0]
-        back = {chain[0]: 0}
-        for maker, user in pairwise(chain):
-            back[user] = dict(ticks.waits[maker, B])[user, B] + ticks.time[maker, B] + back[maker]
-        there = {chain[-1]: ticks.time[chain[-1], B] + back[chain[-1]]}
-        for user, maker in pairwise(chain[::-1]):
-            there[maker] = dict(ticks.waits[user, F])[maker, F] + ticks.time[user, F] + there[user]
-        behind = {F: there, B: back}
-        found = {kind: most - behind[kind[1]][kind[0]] - time[kind] for kind in ticks.kinds if kind[1] != W}
-        for own in ticks.on:
-            # The first of n F begins the others' time before.
-            begin = min((found[each] - (self.n - 1) * time[each] for each in own if each[1] == F), default=0)
-            found |= {each: begin + most - time[each] for each in own if each[1] == W}
-        return found
 
     def build(self) -> None:
         block, ticks, n = self.block, self.ticks, self.n
@@ -308,9 +261,7 @@ class _Model:
             if len(ticks.instance.chains) == 1 and ticks.on[first]:
                 block.has_begun[first, 0].fix(1)
         block.length_is_bounded = pyo.ConstraintList(doc="the length is at least what each device or pass needs")
-        if self.within is not None:
-            block.length.fix(self.within)
-        elif self.span:
+        if self.span:
             self._until()
         else:
             self._late()
@@ -358,13 +309,8 @@ class _Model:
                 if not self.span:
                     yield None, running, 1.0
                     continue
-                running.append((-1.0, block.has_begun[device, t]))
-                if self.within is None:
-                    yield None, [*running, (-1.0, block.has_more[device, t])], -1.0
-                elif t >= self.within:
-                    yield None, [*running, (1.0, block.has_begun[device, t - self.within])], 0.0
-                else:
-                    yield None, running, 0.0
+                window = [(-1.0, block.has_begun[device, t]), (-1.0, block.has_more[device, t])]
+                yield None, [*running, *window], -1.0
 
     def _instant(self) -> Iterator[tuple[None, Terms, float]]:
         """Passes without any time are in no pass of their device, and within its span."""
@@ -380,11 +326,8 @@ class _Model:
                         yield None, terms, n
                         continue
                     yield None, [*terms, (-n, block.has_begun[device, t])], 0.0
-                    if self.within is None:
-                        if t:
-                            yield None, [(1.0, variable), (-n, block.has_more[device, t - 1])], 0.0
-                    elif t > self.within:
-                        yield None, [(1.0, variable), (n, block.has_begun[device, t - self.within - 1])], n
+                    if t:
+                        yield None, [(1.0, variable), (-n, block.has_more[device, t - 1])], 0.0
 
     def _memory(self) -> Iterator[tuple[None, Terms, float]]:
         ticks = self.ticks

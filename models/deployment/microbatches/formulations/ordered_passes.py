@@ -94,7 +94,7 @@ class OrderedPasses:
             return f"it orders an {MicroBatchInstance.kind}, and this is a {instance.kind}"
         ticks = exact_ticks(instance)
         if instance.micro_batches**2 * sum(len(own) ** 2 for own in ticks.on) > 4 * MOST_PAIRS:
-            return f"more than {MOST_PAIRS} pairs of passes share a device; use order-questions"
+            return f"more than {MOST_PAIRS} pairs of passes share a device; use exact"
         try:
             require_room(instance)
         except InfeasibleError:  # which is an answer, and no reason not to ask
@@ -103,7 +103,7 @@ class OrderedPasses:
         if least <= _LEAST_PART * _horizon(ticks):
             return (
                 f"a pass takes {float(ticks.unit_s) * least:g} s, less than {_LEAST_PART:g} of the whole: rows with a "
-                "big-M do not tell what is before it; use order-questions"
+                "big-M do not tell what is before it; use exact"
             )
         return None
 
