@@ -40,7 +40,7 @@ from ddlopt.frontier.deployment.strategies.kernels.messages import (
     sweep,
 )
 from ddlopt.models.deployment.strategies.core import Core
-from ddlopt.models.deployment.strategies.ragged import Floats, Ints
+from ddlopt.models.deployment.strategies.ragged import Floats, Ints, offsets
 
 _WHOLE = 1e-6
 """A bound this little above a whole number is rounded down, relative to itself or absolutely: a matter of caution."""
@@ -60,7 +60,7 @@ _LEAST_EXCESS = 0.1
 
 def graph_of(core: Core) -> Graph:
     """The core as kernels take it."""
-    at, counts = _offsets(core.degree), core.counts
+    at, counts = offsets(core.degree), core.counts
     around = (np.argsort(core.edges.ravel(), kind="stable") // 2).astype(np.int64)
     return Graph(
         core.start,
@@ -69,8 +69,8 @@ def graph_of(core: Core) -> Graph:
         core.table,
         at,
         around,
-        _offsets(counts[core.edges[:, 0]]),
-        _offsets(counts[core.edges[:, 1]]),
+        offsets(counts[core.edges[:, 0]]),
+        offsets(counts[core.edges[:, 1]]),
         fringe_of(core.size, core.edges, at, around),
     )
 
@@ -101,7 +101,7 @@ class Dual:
     def set_prices(self, prices: Floats) -> None:
         """Take prices, as multiples of so small a unit that sums of them are exact."""
         self.prices = grained(prices)
-        self.cost = self.core.priced(self.prices)
+        self.cost = priced(self.core, self.prices)
 
     def sweep(self, times: int = 1) -> None:
         """Pass messages forth and back."""
@@ -190,7 +190,11 @@ def rounded_up(bound: float) -> float:
     return bound if not np.isfinite(bound) else float(ceil(bound - max(_WHOLE, _WHOLE**2 * abs(bound))))
 
 
-def _offsets(sizes: Ints) -> Ints:
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
+def priced(core: Core, prices: Floats) -> Floats:
+    """(k,) costs of strategies together with what their memory costs at (r,) prices of its rows."""
+    memory = core.memory
+    item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
+    place = core.start[memory.node[item]] + np.arange(len(item)) - memory.start[item]
+    before = np.concatenate(([0.0], np.cumsum(prices)))
+    price = before[memory.high] - before[memory.low]
+    return core.cost + np.bincount(place, weights=price[item] * memory.use, minlength=len(core.cost))

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from ddlopt.frontier.deployment.strategies.dual import Dual
+from ddlopt.frontier.deployment.strategies.dual import Dual, priced
 from ddlopt.frontier.deployment.strategies.kernels.fixing import fix
 from ddlopt.frontier.deployment.strategies.kernels.local import improve
 from ddlopt.frontier.deployment.strategies.kernels.memory_rows import Items
@@ -29,7 +29,7 @@ _MUCH = 1e-3
 _MOST_BEGINNINGS = 40
 _BEGINNINGS_WITH_MEMORY = 2
 """Messages that converged without prices hinder the search for prices."""
-# Each node is in about so many trees when a polish ends.
+# In about how many trees each node is when a polish ends.
 _TREES_PER_NODE = 10
 # On small instances, where a tree takes microseconds.
 _FEWEST_TREES = 200
@@ -119,10 +119,10 @@ class SearchState:
         dual = self.dual
         chosen = self.best.copy()
         limit = self.core.memory.limit + self._slack
-        priced = self.core.priced(dual.best_prices)
+        at_prices = priced(self.core, dual.best_prices)
         before = self.cost
         began = time.perf_counter()
-        improve(dual.graph, self._items, self.core.cost, priced, limit, chosen, steps, _LARGEST_TREE, self.rng)
+        improve(dual.graph, self._items, self.core.cost, at_prices, limit, chosen, steps, _LARGEST_TREE, self.rng)
         self._tree_s = (time.perf_counter() - began) / steps
         self.offer(chosen)
         return before - self.cost

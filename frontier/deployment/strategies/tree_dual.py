@@ -23,7 +23,7 @@ from math import fsum, inf, isfinite
 import numpy as np
 from scipy.optimize import linprog
 
-from ddlopt.frontier.deployment.strategies.dual import grained, rounded_up
+from ddlopt.frontier.deployment.strategies.dual import grained, priced, rounded_up
 from ddlopt.frontier.deployment.strategies.junction_tree import JunctionTree
 from ddlopt.frontier.deployment.strategies.kernels.messages import UNIT
 from ddlopt.models.deployment.strategies.core import Core
@@ -80,7 +80,7 @@ class TreeDual:
         costs, excesses = [], []
         prices = self.best_prices
         for step in range(rounds):
-            value, chosen = self.tree.solve(core.priced(prices))
+            value, chosen = self.tree.solve(priced(core, prices))
             self._note(value, prices)
             if not isfinite(value):
                 return
@@ -98,7 +98,7 @@ class TreeDual:
 
     def rises(self) -> tuple[float, Floats, Floats]:
         """The bound at the best prices, and by how much it is certain to rise with each strategy and each pair."""
-        value, strategies, pairs = self.tree.marginals(self.core.priced(self.best_prices))
+        value, strategies, pairs = self.tree.marginals(priced(self.core, self.best_prices))
         self._note(value, self.best_prices)
         # Sums of numbers that are not negative: an entry is off by this part of itself and of the value.
         error = self._error(value)

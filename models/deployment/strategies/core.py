@@ -19,7 +19,7 @@ from ddlopt.models.deployment.strategies.kernels.tables import (
     least_over_ranges,
     smaller_tables,
 )
-from ddlopt.models.deployment.strategies.ragged import Floats, Ints
+from ddlopt.models.deployment.strategies.ragged import Floats, Ints, offsets
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -144,21 +144,6 @@ class Core:
         excess: Floats = memory.load(memory.use[memory.start[:-1] + chosen[memory.node]]) - memory.limit
         return excess
 
-    def priced(self, prices: Floats) -> Floats:
-        """(k,) costs of strategies together with what their memory costs at (r,) prices of its rows."""
-        memory = self.memory
-        item, place = self._paying
-        before = np.concatenate(([0.0], np.cumsum(prices)))
-        price = before[memory.high] - before[memory.low]
-        return self.cost + np.bincount(place, weights=price[item] * memory.use, minlength=len(self.cost))
-
-    @cached_property
-    def _paying(self) -> tuple[Ints, Ints]:
-        """Of every usage its item and its strategy."""
-        memory = self.memory
-        item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
-        return item, self.start[memory.node[item]] + np.arange(len(item)) - memory.start[item]
-
     def rounding(self) -> float:
         """What usage may exceed a limit by, relative to it, because of rounding."""
         use = self.memory.use
@@ -177,7 +162,7 @@ def core_of(instance: StrategyInstance) -> Core:
     size = int(class_of.max()) + 1
     counts = np.zeros(size, dtype=np.int64)
     counts[class_of] = instance.costs.sizes
-    start = _offsets(counts)
+    start = offsets(counts)
     owner = np.repeat(np.arange(instance.size), instance.costs.sizes)
     within = np.arange(len(owner)) - instance.costs.starts[owner]
     cost = np.zeros(start[-1])
@@ -273,7 +258,7 @@ def _merged(
     inner = ends[:, 0] == ends[:, 1]
     pairs, place = np.unique(keys[~inner], return_inverse=True)
     edges = np.column_stack((pairs // size, pairs % size)).astype(np.int64)
-    table_start = _offsets(counts[edges[:, 0]] * counts[edges[:, 1]])
+    table_start = offsets(counts[edges[:, 0]] * counts[edges[:, 1]])
     into = np.zeros(len(ends), dtype=np.int64)
     into[~inner] = table_start[place]
     sums = np.zeros(table_start[-1])
@@ -296,7 +281,7 @@ def _all_rows(instance: StrategyInstance, class_of: Ints) -> Memory:
         class_of[node],
         np.searchsorted(times, begin[node]),
         np.searchsorted(times, end[node]),
-        _offsets(sizes[node]),
+        offsets(sizes[node]),
         instance.usages.values[listed[owner]],
         np.full(len(times), instance.usage_limit or 0.0),
         times,
@@ -309,16 +294,16 @@ def _compressed(core: Core, alive: Flags) -> Core:
     memory = core.memory
     table_start, table = core.table_start, core.table
     if not alive.all():
-        table_start = _offsets(counts[core.edges[:, 0]] * counts[core.edges[:, 1]])
+        table_start = offsets(counts[core.edges[:, 0]] * counts[core.edges[:, 1]])
         table = np.empty(table_start[-1])
         smaller_tables(core.start, core.edges, core.table_start, core.table, alive, table_start, table)
         item = np.repeat(np.arange(len(memory.node)), np.diff(memory.start))
         within = np.arange(len(memory.use)) - memory.start[item]
         kept = alive[core.start[memory.node[item]] + within]
-        memory = replace(memory, start=_offsets(counts[memory.node]), use=memory.use[kept])
+        memory = replace(memory, start=offsets(counts[memory.node]), use=memory.use[kept])
     return replace(
         core,
-        start=_offsets(counts),
+        start=offsets(counts),
         cost=core.cost[alive],
         original=core.original[alive],
         table_start=table_start,
@@ -379,7 +364,7 @@ def _with_rows(memory: Memory, rows: Flags) -> Memory:
         memory.node[items],
         low[items],
         high[items],
-        _offsets(sizes[items]),
+        offsets(sizes[items]),
         memory.use[np.repeat(items, sizes)],
         memory.limit[rows],
         memory.times[rows],
@@ -397,9 +382,3 @@ def _fits(core: Core) -> Flags:
         places = core.start[memory.node[item]] + np.arange(len(item)) - memory.start[item]
         fits[places[memory.use > room[item] * (1 + core.rounding())]] = False
     return fits
-
-
-def _offsets(sizes: Ints) -> Ints:
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets

@@ -16,6 +16,13 @@ EXACT = 2.0**53
 """Whole numbers below this are exact in double precision."""
 
 
+def offsets(sizes: Ints) -> Ints:
+    """(n + 1,) where rows of these sizes begin, and where the last one ends."""
+    found = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=found[1:])
+    return found
+
+
 class Ragged:
     """Rows of different lengths, one after the other in one array; both arrays are read-only.
 
@@ -37,8 +44,7 @@ class Ragged:
     @classmethod
     def of(cls, rows: Sequence[Sequence[float | None]]) -> "Ragged":
         """From lists, with None for infinity."""
-        starts = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)), out=starts[1:])
+        starts = offsets(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
         flat = chain.from_iterable(rows)
         values = np.fromiter(
             (np.inf if each is None else each for each in flat), dtype=np.float64, count=int(starts[-1])

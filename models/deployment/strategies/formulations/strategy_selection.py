@@ -12,7 +12,7 @@ from scipy import sparse
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.strategies.core import Core, core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
-from ddlopt.models.deployment.strategies.ragged import Floats, Ints
+from ddlopt.models.deployment.strategies.ragged import Floats, Ints, offsets
 from ddlopt.models.errors import SolverError
 from ddlopt.models.remembered import remembered
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -48,7 +48,7 @@ def arrays_of(core: Core, unit: float = 1.0) -> Arrays:
     first, second = np.divmod(within, counts[edges[edge, 1]])
     # Rows of an edge: one for each strategy of its first node, then of its second.
     spans = counts[edges[:, 0]] + counts[edges[:, 1]] if len(edges) else np.zeros(0, dtype=np.int64)
-    at = size + _offsets(spans)
+    at = size + offsets(spans)
     row_first, row_second = at[edge] + first, at[edge] + counts[edges[edge, 0]] + second
     column = choices + np.arange(len(pairs))
     owner = np.repeat(np.arange(len(edges)), spans)
@@ -238,9 +238,3 @@ def _keys(core: Core, arrays: Arrays) -> tuple[list[int], list[tuple[int, ...]]]
     taken = core.original[core.start[u] + first].tolist(), core.original[core.start[v] + second].tolist()
     keys += list(zip(*ends, *taken, strict=True))
     return firsts.tolist(), keys
-
-
-def _offsets(sizes: Ints) -> Ints:
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
