@@ -30,7 +30,7 @@ _NEVER = 2**62
 _LONGEST = 2**14
 """Choices for some layers of a stage that are kept; with more the stage counts as possible."""
 _SHIFT = 2**14
-"""A rate is a number of units of time for so many of memory."""
+"""A rate is a number of units of time for this number of units of memory."""
 _HIGHEST = 2**24
 """Rate, so that a rate times a memory is below 2^61."""
 _TRIES = 40
@@ -234,7 +234,7 @@ def _is_slow(net: Tables, room: Room, size: int, base: int, degree: int, number:
         return False
     rate = 0
     for _ in range(_TRIES):
-        # The fastest choice does not fit, and the leanest is slow: weigh them alike.
+        # The fastest choice does not fit, and the leanest is slow: weigh both equally.
         rate = min(_HIGHEST, int((lean - fast) / (most - least) * _SHIFT))
         time, memory, value = _choice(room, size, 1, rate)
         if value - _paid(rate) >= limit:

@@ -22,7 +22,7 @@ ROOM = 2**36
 FINE = 2**8
 """Parts of a unit of memory: of samples in flight there may be hundreds."""
 _GOAL_BITS, _LEAST_BITS = 36, 24
-"""The claim is so many doublings of a unit of time; with fewer, thousands of terms would lose too much."""
+"""Binary digits of the claim in units of time; with fewer, the rounding of thousands of terms would lose too much."""
 _SUM_BITS = 60
 """Of all that is added up anywhere."""
 _LEAN = 32

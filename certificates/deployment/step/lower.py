@@ -130,7 +130,7 @@ class Bounds:
         return self._taken(shape, longest, self.total) >= UNIT
 
     def takes(self, shape: Shape, recomputed: int, inside: list[dict[str, int]]) -> int:
-        """Parts of the claim: the same with so many blocks of every chunk made again, on the tiers that groups span."""
+        """Parts of the claim: the same with some blocks of every chunk made again, on the tiers that groups span."""
         plain, again, (first, last), handed = self._placed(shape, inside)
         total = longest = 0
         for stage in stages_of(self.instance, shape.pipeline, shape.interleaving, recomputed):
@@ -278,5 +278,5 @@ def _cut(kinds: tuple[int, ...], count: int, pipeline: int, interleaving: int, r
 
 
 def stages_of(instance: StepInstance, pipeline: int, interleaving: int, recomputed: int) -> tuple[Stage, ...]:
-    """Stages with so many blocks of every chunk made again."""
+    """Stages with a number of blocks of every chunk made again."""
     return _cut(instance.kinds, len(instance.blocks), pipeline, interleaving, recomputed)

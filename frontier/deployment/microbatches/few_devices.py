@@ -109,7 +109,7 @@ class _Passes:
             yield tuple(found)
 
     def within(self, counts: Counts, labels: list[Label], high: int) -> list[Label]:
-        """Labels that may still lead to less than so many ticks, by what each device has yet to do."""
+        """Labels that may still lead to less than ``high`` ticks, by what each device has yet to do."""
         late = []
         for device in range(len(self.room)):
             own = [kind for kind, place in enumerate(self.place) if place == device and counts[kind] < self.n]

@@ -57,7 +57,7 @@ class Known:
                         if self.clock.expired:
                             break
 
-    def refute(self, low: Fraction) -> None:
+    def raise_to(self, low: Fraction) -> None:
         """Note that no order takes less."""
         if low > self.low:
             self.low = low

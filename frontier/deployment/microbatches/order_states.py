@@ -59,7 +59,7 @@ class OrderStates(CertifiedMethod, uses=()):
             if low is None and len(devices) > 1:
                 break
             best[devices] = low or 0
-            known.refute(Fraction(low or 0))
+            known.raise_to(Fraction(low or 0))
         return MethodOutput(known.order, {"programs": float(asked)}, known.seconds(known.low) * (1 - ROUNDING))
 
 

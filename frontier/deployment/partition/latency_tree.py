@@ -29,8 +29,8 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
 
     Nodes are placed one after the other in a topological order: into a set that runs as one on some accelerator, into a
     new set at any place among those of an accelerator, or on a processor. Sets need not be convex nor follow the order:
-    only that none waits for itself is asked. Of accelerators without work only the first is tried, as they are alike;
-    so every partition is met once.
+    only that none waits for itself is asked. Accelerators without work are interchangeable: only the first is tried, so
+    that every partition is met once.
 
     *Bound.* With some nodes placed, a set takes at least the time of its nodes and of the transfers that are sure: of
     outputs with a pin in it and one that is placed elsewhere. With these times sets end at the longest paths through

@@ -168,7 +168,7 @@ def _branch(graph: Graph, tree: Tree, room: Room, depth: int, below_s: float) ->
                 for place in range(tree.length[d] + 1):
                     tried += 1
                     found = _try(graph, tree, room, depth, count + 1 + d * (count + 1) + place, found, below_s)
-        # Accelerators are alike: only the first of those without work is taken.
+        # Accelerators are interchangeable: only the first of those without work is taken.
         if tree.length[d] == 0:
             break
     tree.listed[depth] = found

@@ -43,7 +43,7 @@ def prove(
 
 
 def leaf_of(case: Case, relaxed: Relaxed, devices: tuple[int, int]) -> list[Any]:
-    """The node of a closed case, for so many accelerators and processors."""
+    """The node of a closed case, for numbers of accelerators and processors."""
     prices = np.bincount(case.group, relaxed.prices[:-2])[case.groups]
     spare = relaxed.bound - devices[0]
     least = [

@@ -20,7 +20,7 @@ from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 _FINE = (20, 60)
 """What a layer's price is on average, in whole numbers; the larger one where the smaller leads no further."""
 _FIRST_STEP, _NEAR = 1.01, 2e-4
-"""By how much the next time to refute is above the last one, and how near the limits of a bisection come."""
+"""By how much the next time to exclude is above the last one, and how near the limits of a bisection come."""
 _RADIUS = 0.3
 """How far prices are moved at first, of one on average."""
 _LEAST = 0.005
@@ -28,7 +28,7 @@ _LEAST = 0.005
 _DEVICES = 512
 """Beyond, sequences of stages take long to count."""
 _BEYOND = 4.0
-"""Up to which multiple of the bound without a search times are refuted where no plan is known."""
+"""Up to which multiple of the bound without a search times are excluded where no plan is known."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PipelinePrices(CertifiedMethod, uses=("seed", "start")):
     """Plans by the search among near ideals, and a bound by prices of layers, for graphs of any width.
 
     The bound is that of :class:`~ddlopt.frontier.deployment.pipeline.prices.Prices`. Prices begin with the work of the
-    layers. Those for which a time is refuted are kept, and a later time is asked about; where none is, the stages of
+    layers. Those that exclude a time are kept, and a later time is asked about; where none is, the stages of
     the dearest sequence become rows of a linear program, which says what prices to try next, not too far from the best.
 
     Parameters
@@ -89,7 +89,7 @@ def _value(instance: PipelineInstance, start: Any) -> float | None:
 
 
 class Ascent:
-    """The search for prices that refute later and later times.
+    """The search for prices that exclude later and later times.
 
     Parameters
     ----------
@@ -112,14 +112,14 @@ class Ascent:
         self.best = np.array(work) * (self.size / sum(work)) if sum(work) else np.ones(self.size)
 
     def climb(self, rounds: int) -> int:
-        """Try prices until nothing is left to refute, they move no more, or the time is up; how many were tried."""
+        """Try prices until nothing is left to exclude, they move no more, or the time is up; how many were tried."""
         tried, now, radius, least = 0, self.best, _RADIUS, np.inf
         fine = 0
         while tried < rounds and self.asked_s < self.high_s and not self.clock.expired:
             tried += 1
             self.prices.begin(np.round(now * (_FINE[fine] * self.size / now.sum())).astype(np.int64))
             before = self.low_s
-            stages = self._refute()
+            stages = self._exclude()
             if stages is None:
                 break
             sets = self.prices.sets(stages, self.asked_s)
@@ -140,14 +140,14 @@ class Ascent:
             now, _ = moved
         return tried
 
-    def _refute(self) -> list[Stage] | None:
-        """Refute as much as these prices do; the stages that are worth all layers in the next time to ask about.
+    def _exclude(self) -> list[Stage] | None:
+        """Exclude what these prices do; the stages that are worth all layers in the next time to ask about.
 
-        None if everything is refuted, or the time is up.
+        None if everything is excluded, or the time is up.
         """
         before, step, stages, open_s = self.low_s, _FIRST_STEP, None, self.high_s
         while (told := self.prices.ask(self.asked_s, self._stop)) is not None:
-            if told.refuted:
+            if told.excluded:
                 self.low_s = self.asked_s
                 self.clock.report(None, self.low_s)
                 if self.low_s >= self.high_s:

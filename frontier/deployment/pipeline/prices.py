@@ -28,9 +28,9 @@ Stage = tuple[int, int, int, int]
 
 
 class Told(NamedTuple):
-    """Whether a time is refuted, and otherwise the stages of the dearest sequence."""
+    """Whether a time is excluded, and otherwise the stages of the dearest sequence."""
 
-    refuted: bool
+    excluded: bool
     stages: list[Stage]
 
 
@@ -153,7 +153,7 @@ class Prices:
         return int(np.flatnonzero(self._loads[stage] <= self._room(self._of[stage[:3]], limit_s))[-1])
 
     def ask(self, limit_s: float, stop: Callable[[], bool]) -> Told | None:
-        """Whether a time is refuted; None if there is no time to find out."""
+        """Whether a time is excluded; None if there is no time to find out."""
         whole = int(self.price.sum())
         values = self.values(limit_s)
         stages = np.zeros((self.most, 4), dtype=np.int64)

@@ -39,7 +39,7 @@ class Sweep(NamedTuple):
 
 
 def sweep(instance: PipelineInstance, widest: int) -> Sweep:
-    """A sweep with at most so many slots; edges that it has no room for are left out, those with the fewest bytes."""
+    """A sweep with ``widest`` slots at most; edges without room are left out, those with the fewest bytes."""
     around: list[dict[int, int]] = [{} for _ in range(instance.size)]
     for number, edge in enumerate(instance.edges):
         around[edge.maker][edge.user] = around[edge.user][edge.maker] = number

@@ -120,7 +120,7 @@ class Choices:
 
 
 def number_of_choices(instance: DeploymentInstance, members: int, every: bool) -> int:
-    """Of a group with so many operators, without listing them; far too many where there are more sets than actions."""
+    """Of a group with ``members`` operators, unlisted; far too many where there are more sets than actions."""
     if every and not lists_all_sets(instance):
         return LARGEST_INTEGER
     known = actions(instance)

@@ -165,7 +165,7 @@ class DeploymentInstance(DeploymentProblem):
     @model_validator(mode="after")
     def _check(self) -> Self:
         devices = sum(group.count for group in self.device_groups)
-        require_memory(f"device_groups has {devices} devices: links between so many devices", 32.0 * devices**2)
+        require_memory(f"device_groups has {devices} devices: links between them", 32.0 * devices**2)
         _check_shares(self.shares)
         self._check_operators()
         self._check_tensors()

@@ -13,8 +13,8 @@ from ddlopt.models.deployment.plan.solution import Deployment, Split
 UNITS = 4 * math.lcm(*range(1, 25))
 """Parts of the batch in which borders between replicas are counted, about 2e10.
 
-Borders are whole numbers, so that two groups either split the batch alike or do not, whatever the rounding. Even splits
-over up to 24 devices, and over 28, 30, 32, 40, 48 …, are exact.
+Borders are whole numbers, so that two groups either split the batch in the same way or do not, whatever the rounding.
+Even splits over up to 24 devices, and over 28, 30, 32, 40, 48 …, are exact.
 """
 
 NumberType = type[Fraction] | type[float]

@@ -174,7 +174,7 @@ def best_chain(chains: Chains, low_s: float, clock: Clock, every: bool = False) 
         A bound on all plans.
     clock : Clock
     every : bool
-        The chains are those of all plans. Only then is what they refute a bound, and reported as one.
+        The chains are those of all plans. Only then is a time that they exclude a bound, and reported as one.
     """
     bound_s = low_s
     best, high_s, step, tried = None, inf, _FIRST_STEP, 0

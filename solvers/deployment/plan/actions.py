@@ -43,8 +43,8 @@ def device_sets(instance: DeploymentInstance) -> tuple[tuple[int, ...], ...]:
 
     All of them where these are at most :data:`MOST_SETS`. Otherwise the single ones, all together, all of a type, all
     of a number of devices, and aligned runs of 2, 4, 8 … in the order of the instance and in that of types: where
-    groups are alike, which is where they are many, it matters how many a set has and little which.  Of these, as many
-    as keep :data:`MOST_SEATS` places of operators on devices, the smaller runs last to be left out.
+    groups are interchangeable, as they mostly are where they are many, it matters how many a set has and little which.
+    Of these, as many as keep :data:`MOST_SEATS` places of operators on devices; the smaller runs are left out last.
     """
     count = len(instance.device_groups)
     known = tuple(range(count))
@@ -53,7 +53,7 @@ def device_sets(instance: DeploymentInstance) -> tuple[tuple[int, ...], ...]:
     kinds = [(group.type, group.count) for group in instance.device_groups]
     by_type = tuple(sorted(known, key=lambda j: kinds[j]))
     needed = [(j,) for j in known] + [known]
-    alike = [
+    same = [
         tuple(j for j in known if kinds[j][place] == value) for place in (0, 1) for value in {k[place] for k in kinds}
     ]
     runs = [
@@ -64,7 +64,7 @@ def device_sets(instance: DeploymentInstance) -> tuple[tuple[int, ...], ...]:
     ]
     left = MOST_SEATS // len(instance.operators)
     found: dict[tuple[int, ...], None] = {}
-    for chosen in (*needed, *sorted(alike), *runs):
+    for chosen in (*needed, *sorted(same), *runs):
         left -= 0 if chosen in found else len(instance.devices_of(chosen))
         if left < 0 and len(found) >= len(needed):
             break
@@ -88,8 +88,8 @@ def actions(instance: DeploymentInstance, splits: Sequence[Split] = ("even", "sp
         if len(instance.devices_of(chosen)) == 1:
             found.append(Action(chosen, "all_reduce"))
             continue
-        alike = len({instance.device_groups[j].type for j in chosen}) == 1
-        here: tuple[Split, ...] = ("even",) if alike else tuple(splits)
+        one_type = len({instance.device_groups[j].type for j in chosen}) == 1
+        here: tuple[Split, ...] = ("even",) if one_type else tuple(splits)
         modes: tuple[Mode, ...] = ("all_reduce", "parameter_server")
         found += [Action(chosen, mode, split) for mode in modes for split in here]
         found.append(Action(chosen, "model_parallel"))

@@ -154,7 +154,7 @@ class Annealing:
             self._start, self._start_s = plan, worth_s
 
     def run(self, moves: int) -> None:
-        """Runs from the best plan met, until there have been so many moves, or the time is up."""
+        """Runs from the best plan met, until there have been ``moves`` moves, or the time is up."""
         assert self._start is not None, "no plan to start from has been met"
         length = self.effort.first
         while self.moves < moves and not self.clock.expired:

@@ -113,7 +113,7 @@ class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
     def _simple(
         self, instance: DeploymentInstance, start: Deployment | None, clock: Clock
     ) -> tuple[Deployment | None, float]:
-        """The best of the start and of plans that treat all groups alike, with its time; infinite if none fits."""
+        """The best of the start and of plans with one action for all groups, with its time; infinite if none fits."""
         simulator = Simulator(instance)
         rows = np.repeat(np.arange(len(simulator.actions))[:, None], instance.groups, axis=1)
         times = np.full(len(rows), math.inf)

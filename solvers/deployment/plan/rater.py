@@ -64,11 +64,11 @@ class PlanRater:
         return rating
 
     def uniform(self, action: int) -> Ints:
-        """All groups alike."""
+        """The same action for all groups."""
         return np.full(self.instance.groups, action, dtype=np.int64)
 
     def best_uniform(self, clock: Clock) -> tuple[Ints, Rating]:
-        """Of all plans that treat all groups alike, the best one; until the time is up.
+        """Of all plans with one action for all groups, the best one; until the time is up.
 
         Where sets of device groups are many, first those on all devices.
         """

@@ -74,7 +74,7 @@ class Walk:
         return row, rating
 
     def _promising(self, row: Ints, groups: Ints) -> Ints:
-        """All actions at random, first those that other groups have: what is placed alike need not be sent."""
+        """All actions at random, first those that other groups have: what lies in the same place need not be sent."""
         used = np.isin(np.arange(len(self.rater.actions)), row)
         actions = self.rng.permutation(len(self.rater.actions))
         return np.concatenate([actions[used[actions]], actions[~used[actions]]])

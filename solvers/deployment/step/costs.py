@@ -68,7 +68,7 @@ class Network:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """Alike for orders that make no difference."""
+        """The same for orders that make no difference."""
         return tuple(tuple(sorted(inside.items())) for inside in self.inside)
 
     def _used(self, group: str) -> list[tuple[int, Any]]:

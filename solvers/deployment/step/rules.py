@@ -129,7 +129,7 @@ class AlpaStages(_Grid, uses=()):
 class GalvatronGrid(_Grid, uses=()):
     """Degrees that are powers of two and use all devices, no interleaving, blocks made again in full or not at all.
 
-    Galvatron's dynamic program lets strategies differ by layer; among blocks that are alike it chooses how many are
+    Galvatron's dynamic program lets strategies differ by layer; among identical blocks it chooses how many are
     made again, as here.
 
     References

@@ -160,7 +160,7 @@ def _with_one_set_s(graph: Graph, part: int, inside: int, set_s: float, end_s: F
 
 @helper
 def _both_s(least_s: npt.NDArray[np.float64], sets: int, low: int, before: int, after: int, high: int) -> float:
-    """The least of what is before and what is after, with so many sets together."""
+    """The least of what is before and what is after, with ``sets`` sets together."""
     found_s = np.inf
     for own in range(sets + 1):
         found_s = min(found_s, least_s[own, low, before] + least_s[sets - own, after, high])
@@ -171,7 +171,7 @@ def _both_s(least_s: npt.NDArray[np.float64], sets: int, low: int, before: int, 
 def _part_s(
     graph: Graph, ideals: Ideals, sets: Sets, low: int, high: int, most: int, least_s: Floats, room: Floats
 ) -> float:
-    """A bound on the time of a part with at most so many sets, from those of smaller parts and of fewer sets."""
+    """A bound on the time of a part with at most ``most`` sets, from those of smaller parts and of fewer sets."""
     part = ideals.bits[high] & ~ideals.bits[low]
     if part == _NONE:
         return 0.0

@@ -91,7 +91,7 @@ def _parts(key: Key) -> GraphParts | None:
 
 
 def least_times(parts: GraphParts, most: int, expired: Callable[[], bool]) -> Floats | None:
-    """(sets + 1, ideals, ideals) least times of parts with at most so many sets; None if the time is up.
+    """(sets + 1, ideals, ideals) least times of parts with at most that number of sets; None if the time is up.
 
     With all sets that of everything alone, with one less those of ideals and of what they leave: nobody asks for more.
     """

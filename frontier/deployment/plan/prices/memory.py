@@ -13,7 +13,7 @@ from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 _FEW = (1, 2, 3)
-"""So many large things a device has room for, or fewer: each is a dual feasible function."""
+"""How many large things a device has room for: each number makes a dual feasible function."""
 _NEARLY = 1e-9
 """What is so little above a whole number counts as that."""
 

@@ -22,10 +22,10 @@ _MOST_TURNS = 15
 """Of a part before it is parted again."""
 _WHOLE = 1e-6
 """Of a mixture: what may lie elsewhere in a group that is not divided."""
-_MOST_ALIKE = 50_000
-"""Plans that differ in devices of a group alone: of so many it is looked up whether resident bytes fit."""
+_MOST_TWINS = 50_000
+"""Most plans that differ in devices of a group alone for which it is looked up whether resident bytes fit."""
 _MOST_SIMULATED = 2000
-"""Of those that may: so many are simulated in a fraction of a second."""
+"""Most of those that fit which are simulated, in a fraction of a second."""
 _MUCH = 0.8
 """Of what lies elsewhere in the most divided group: so much in a group that counts as well."""
 
@@ -135,8 +135,8 @@ class Parts:
     def _simulated_s(self, plan: Ints) -> float:
         """The least step of all plans that fit which one stands for, infinite where none does; 0 for too many."""
         action, duplicated, device = self._choices.rows(plan[None])
-        places = [range(first, end) if end - first > 1 else (own,) for own, (first, end) in self._alike(device[0])]
-        if math.prod(map(len, places)) > _MOST_ALIKE:
+        places = [range(first, end) if end - first > 1 else (own,) for own, (first, end) in self._twins(device[0])]
+        if math.prod(map(len, places)) > _MOST_TWINS:
             return 0.0
         each = np.array(list(itertools.product(*places)))
         each = each[self._fits(action[0], each)]
@@ -165,7 +165,7 @@ class Parts:
         room = np.array([instance.device_groups[j].memory_bytes for j in instance.device_group_of])
         return np.asarray((used <= room * (1 + 2 * FEASIBILITY_TOL)).all(axis=1), np.bool_)
 
-    def _alike(self, device: Ints) -> list[tuple[int, tuple[int, int]]]:
+    def _twins(self, device: Ints) -> list[tuple[int, tuple[int, int]]]:
         """The device of each operator, and the first and the end of those that it stands for."""
         of_group = self._choices.instance.device_group_of
         first, end = np.searchsorted(of_group, of_group, "left"), np.searchsorted(of_group, of_group, "right")

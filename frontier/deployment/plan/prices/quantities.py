@@ -293,8 +293,8 @@ class _Kinds:
 def _horizon_s(choices: Choices) -> float:
     """The least step of all groups with the same action."""
     actions, groups = choices.actions, choices.instance.groups
-    alike = np.repeat(np.arange(len(actions))[:, None], groups, axis=1)
-    times_s, _ = Simulator(choices.instance, actions).run_all(alike)
+    same = np.repeat(np.arange(len(actions))[:, None], groups, axis=1)
+    times_s, _ = Simulator(choices.instance, actions).run_all(same)
     return float(times_s.min())
 
 

@@ -12,7 +12,7 @@ from ddlopt.models.deployment.plan.shares import UNITS, Replica, time_at
 Bools = npt.NDArray[np.bool_]
 
 _MOST = 48
-"""Samples; between two borders of all splits they are alike."""
+"""Samples; between two borders of all splits they are interchangeable."""
 _MOST_WITHIN = 240
 """Pairs of a set and one of its samples, between which there are ways."""
 

@@ -273,7 +273,7 @@ def _waits_only_for(tables: Tables, chosen: Ints, flow: Flow, reader: int, seat:
 
 @leaf
 def transfer_of(flow: Flow, tensor: int, k: int, device: int, work_s: float) -> int:
-    """Which transfer of a tensor it is: from a replica to a device, of so many seconds; one more if there is none."""
+    """Which transfer of a tensor it is: from a replica to a device, with its seconds; one more if there is none."""
     for number in range(flow.transfers[tensor]):
         known = flow.transfer[tensor, number, 0] == k and flow.transfer[tensor, number, 1] == device
         if known and flow.transfer_s[tensor, number, 0] == work_s:

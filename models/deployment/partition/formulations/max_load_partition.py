@@ -67,8 +67,8 @@ class MaxLoadPartition:
     partition, counts as if it took just that.
 
     *What a host must not couple to.* With ``merged``, which of the nodes without weight is where. With ``ordered``,
-    which of the accelerators has what, if they are not alike to the host. With ``limit_s``, partitions of a larger
-    load. In a contiguous instance x is by places in the pipeline in any case.
+    which of the accelerators has what, if they are not interchangeable to the host. With ``limit_s``, partitions of a
+    larger load. In a contiguous instance x is by places in the pipeline in any case.
 
     Parameters
     ----------

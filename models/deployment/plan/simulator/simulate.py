@@ -142,7 +142,7 @@ def _quotient(units: int, per_s: int) -> float:
 class _Run:
     """State of the simulation: what devices hold, when resources are free, and what is under way.
 
-    Times are whole numbers, so many ``per_s``.
+    Times are whole numbers of a unit, of which ``per_s`` make a second.
     """
 
     used: list[Number]

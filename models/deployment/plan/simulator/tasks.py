@@ -163,7 +163,7 @@ class Expansion:
         return task
 
     def _send(self, operator: int, tensor: int, whole: float, units: int, source: int, target: int) -> Task:
-        """A transfer of a part of so many bytes between two devices, which makes a buffer on the second."""
+        """A transfer of a part of a tensor between two devices, which makes a buffer on the second."""
         a, b = self._groups[source], self._groups[target]
         if a == b:
             resource, bandwidth = Resource("link", source, target), self.instance.device_groups[a].bandwidth_bytes_per_s

@@ -151,7 +151,7 @@ def _place(tables: Tables, choice: Choice, work: Work) -> None:
             replicas[at + k].first = 0 if whole else first[start + k]
             replicas[at + k].last = units if whole else last[start + k]
         operators[place].at, operators[place].count, operators[place].whole = at, count, 1 if whole else 0
-        operators[place].alike = NONE if whole else tables.alike[slot]
+        operators[place].parts = NONE if whole else tables.parts[slot]
         at += count
 
 
@@ -174,7 +174,7 @@ def _task(resource: int, duration: float, node: Records, used: Ints) -> int:
 
 @helper
 def _part_of(node: Records, task: int, moved: Words, tensor: int, rate: int, units: float, latency: Words) -> None:
-    """Ticks of the transfer of a part of the batch: those of a unit, of 128 bits, so many times, and latency."""
+    """Ticks of the transfer of a part of the batch: ``units`` times those of a unit, of 128 bits, and latency."""
     high, low, times = moved[tensor, rate, 0], moved[tensor, rate, 1], np.uint64(units)
     # Upper half of the product of two words of 64 bits, by words of 32.
     first, second, one, other = low & _HALF, low >> _BITS, times & _HALF, times >> _BITS
@@ -230,9 +230,9 @@ def _holders(
     Of those that all have everything the one that the device takes it from.
     """
     start, count = operators[producer].at, operators[producer].count
-    if operators[producer].alike == operators[place].alike and not operators[place].whole:
-        alike = start + x - operators[place].at
-        return alike, alike + 1
+    if operators[producer].parts == operators[place].parts and not operators[place].whole:
+        same = start + x - operators[place].at
+        return same, same + 1
     if not operators[producer].whole:
         return start, start + count
     device = replicas[x].device

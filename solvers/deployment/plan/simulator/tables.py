@@ -45,7 +45,7 @@ class Tables(NamedTuple):
         Parts of the batch, as places in ``cut``.
     cut : (cuts,)
         Where parts begin or end, in ``UNITS``, in order; the whole batch is from the first to the last.
-    alike : (slots,)
+    parts : (slots,)
         A number that is the same where devices and parts are.
     work, whole : (seats,), (devices,)
         Which one a seat is, and a device with the whole batch.
@@ -88,7 +88,7 @@ class Tables(NamedTuple):
     first: Ints
     last: Ints
     cut: Floats
-    alike: Ints
+    parts: Ints
     work: Ints
     whole: Ints
     time_s: Floats
@@ -114,7 +114,7 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
     slots = list(dict.fromkeys((action.device_groups, action.split) for action in actions))
     seats = [instance.devices_of(chosen) for chosen, _ in slots]
     seat = np.concatenate(([0], np.cumsum([len(devices) for devices in seats])))
-    first, last, alike = _parts(instance, slots)
+    first, last, same_parts = _parts(instance, slots)
     device = np.concatenate(seats)
     inputs_at, inputs = rows_of(instance.inputs)
     outputs_at, outputs = rows_of(instance.outputs)
@@ -144,7 +144,7 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
         first=np.searchsorted(cut, first),
         last=np.searchsorted(cut, last),
         cut=cut.astype(np.float64),
-        alike=alike,
+        parts=same_parts,
         work=work,
         whole=whole,
         time_s=ticks.time_s,
@@ -175,10 +175,10 @@ def rows_of(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 def _parts(instance: DeploymentInstance, slots: Sequence[Slot]) -> tuple[Ints, Ints, Ints]:
     rows = [parts(instance, chosen, split) for chosen, split in slots]
     numbers: dict[tuple[Replica, ...], int] = {}
-    alike = np.array([numbers.setdefault(row, len(numbers)) for row in rows])
+    same_parts = np.array([numbers.setdefault(row, len(numbers)) for row in rows])
     replicas = [replica for row in rows for replica in row]
     first, last = (np.array([getattr(replica, name) for replica in replicas]) for name in ("first", "last"))
-    return first, last, alike
+    return first, last, same_parts
 
 
 def _works(instance: DeploymentInstance, device: Ints, units: Ints) -> tuple[list[tuple[str, int]], Ints, Ints]:

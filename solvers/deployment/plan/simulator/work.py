@@ -28,7 +28,7 @@ TASKS, EDGES, BUFFERS = range(3)
 """What is counted."""
 
 _NUMBER = np.uint32
-_OPERATOR = np.dtype([(name, _NUMBER) for name in ("at", "count", "whole", "alike", "gradient")])
+_OPERATOR = np.dtype([(name, _NUMBER) for name in ("at", "count", "whole", "parts", "gradient")])
 """Its first replica and how many there are; 1 where each has the whole batch; a number that is the same where devices
 and parts are, or none; the buffer of its first gradient."""
 _REPLICA = np.dtype([(name, _NUMBER) for name in ("device", "first", "last", "seat", "task")])
@@ -126,7 +126,7 @@ COLUMNS = (
 
 
 def workspace(tables: Tables, room: int) -> Work:
-    """Tables for so many tasks, edges and buffers each."""
+    """Tables with room for ``room`` tasks, edges and buffers each."""
     operators, tensors, devices = len(tables.order), len(tables.producer), len(tables.device_group)
     resources = tables.resources
     return Work(

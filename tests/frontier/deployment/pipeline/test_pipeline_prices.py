@@ -143,7 +143,7 @@ def test_sets_have_the_price_and_the_load_that_they_are_said_to_have():
     prices = Prices(instance, high_s)
     prices.begin(np.arange(instance.size) % 7 + 1)
     told = prices.ask(0.9 * high_s, lambda: False)
-    assert not told.refuted
+    assert not told.excluded
     values, stages = prices.values(0.9 * high_s), Stages(instance)
     for stage, layers in prices.sets(told.stages, 0.9 * high_s).items():
         assert prices.price[layers].sum() == values[stage]
