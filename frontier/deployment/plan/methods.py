@@ -1,5 +1,7 @@
 """Special exact methods for the problem ``plan``, and when ``exact`` asks them."""
 
+from dataclasses import dataclass
+
 from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.tree.method import PlanTree
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
@@ -9,22 +11,31 @@ from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 FAMILY = "deployment"
-_LOOKS = 10_000_000
-"""Partial plans that branch and bound may look at, which takes about a minute."""
-_VERY_FEW_GROUPS = 5
-"""With which it ends within half a minute nearly always."""
-_FEW_MOVES = 10_000
-"""Of annealing before it, which then has a plan to prune by."""
-_MANY_MOVES = 300_000
-"""Of annealing where groups are more: a quarter of a minute with ten of them, a minute with forty."""
-_FEW_GROUPS = 20
-"""With which the makespan bound may be the better one."""
-_TREE = 0.7
-"""Part of the time for branch and bound where it may end."""
-_PRICES = 0.5
-"""The same for prices before it, and the search that goes on from their plans."""
-_SEARCH = 0.3
-"""Part of the time for the local search where groups are many."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    looks: int = 10_000_000
+    """Partial plans that branch and bound may look at, which takes about a minute."""
+    very_few_groups: int = 5
+    """With which it ends within half a minute nearly always."""
+    few_moves: int = 10_000
+    """Of annealing before it, which then has a plan to prune by."""
+    many_moves: int = 300_000
+    """Of annealing where groups are more: a quarter of a minute with ten of them, a minute with forty."""
+    few_groups: int = 20
+    """With which the makespan bound may be the better one."""
+    tree: float = 0.7
+    """Part of the time for branch and bound where it may end; the makespan bound needs the rest."""
+    prices: float = 0.5
+    """The same for prices before it, and the search that goes on from their plans."""
+    search: float = 0.3
+    """Part of the time for the local search where groups are many: prices need a turn or two, and gain little later."""
+
+
+_EFFORT = Effort()
 
 
 def link(instance: DeploymentInstance, solver: str) -> Method | None:
@@ -32,17 +43,21 @@ def link(instance: DeploymentInstance, solver: str) -> Method | None:
 
     Where groups are few, prices have a bound within a second or two, and branch and bound all of the time that is left.
     """
-    tree, prices = PlanTree(most=_LOOKS), PlanPrices(moves=_MANY_MOVES)
+    tree, prices = PlanTree(most=_EFFORT.looks), PlanPrices(moves=_EFFORT.many_moves)
     priced = prices.refuses(instance) is None
-    if instance.groups <= _VERY_FEW_GROUPS and priced and tree.may_end(instance):
-        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, moves=_FEW_MOVES), lambda _: PlanTree())
-    if instance.groups > _FEW_GROUPS and priced:
+    if instance.groups <= _EFFORT.very_few_groups and priced and tree.may_end(instance):
+        return WarmStarted("exact", FAMILY, PlanPrices(parts=0, moves=_EFFORT.few_moves), lambda _: PlanTree())
+    if instance.groups > _EFFORT.few_groups and priced:
         # The makespan bound does not get beyond the prices' there, and a search of its own is often the better one.
-        return WarmStarted("exact", FAMILY, PlanSearch(_MANY_MOVES), lambda _: prices, lambda _: _SEARCH)
+        return WarmStarted("exact", FAMILY, PlanSearch(_EFFORT.many_moves), lambda _: prices, lambda _: _EFFORT.search)
     if not priced:
         later: Method = WarmStarted("exact", FAMILY, PlanSearch(), lambda asked: closing(asked, solver))
-        return WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _TREE) if tree.may_end(instance) else later
+        return (
+            WarmStarted("exact", FAMILY, tree, lambda _: later, lambda _: _EFFORT.tree)
+            if tree.may_end(instance)
+            else later
+        )
     if tree.may_end(instance):
-        later = WarmStarted("exact", FAMILY, tree, lambda asked: closing(asked, solver), lambda _: _TREE)
-        return WarmStarted("exact", FAMILY, prices, lambda _: later, lambda _: _PRICES)
+        later = WarmStarted("exact", FAMILY, tree, lambda asked: closing(asked, solver), lambda _: _EFFORT.tree)
+        return WarmStarted("exact", FAMILY, prices, lambda _: later, lambda _: _EFFORT.prices)
     return WarmStarted("exact", FAMILY, prices, lambda asked: closing(asked, solver))

@@ -23,10 +23,20 @@ MOST_NODES = 64
 """One word of bits."""
 MOST_IDEALS = 1000
 """A table of pairs of them is 8 megabytes."""
-_MOST_LOOKS = 1e9
-"""At a set for a part, which take a few seconds."""
-_PORTION = 5_000_000
-"""Of these looks between looks at the clock: a fifth of a second at most."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    most_looks: float = 1e9
+    """At a set for a part, which take a few seconds."""
+    portion: int = 5_000_000
+    """Of these looks between looks at the clock: a fifth of a second at most."""
+
+
+_EFFORT = Effort()
+
 _SLACK = 1 + 1e-12
 """Of sums of bytes; what is found is checked without it."""
 
@@ -85,7 +95,7 @@ def _parts(key: Key) -> GraphParts | None:
         np.searchsorted(bits, bits[-1] & ~needing),
     )
     sets = _sets(instance, order, graph, bits, np.unique(inside), needed, needing)
-    if len(inside) * len(sets.bits) * max(1, instance.accelerators - 2) > _MOST_LOOKS:
+    if len(inside) * len(sets.bits) * max(1, instance.accelerators - 2) > _EFFORT.most_looks:
         return None
     return GraphParts(order, graph, ideals, sets, low[by_size], high[by_size])
 
@@ -99,7 +109,7 @@ def least_times(parts: GraphParts, most: int, expired: Callable[[], bool]) -> Fl
     found = np.zeros((most + 1, count, count))
     ends = (parts.low == 0) | (parts.high == count - 1)
     everything = (parts.low == 0) & (parts.high == count - 1)
-    portion = 1 + _PORTION // (1 + len(parts.sets.bits))
+    portion = 1 + _EFFORT.portion // (1 + len(parts.sets.bits))
     for sets in range(most + 1):
         wanted = everything if sets == most > 0 else ends if sets == most - 1 > 0 else np.ones(len(ends), bool)
         low, high = parts.low[wanted], parts.high[wanted]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
 
@@ -22,20 +23,34 @@ from ddlopt.solvers.backends.silent_highs import SilentHighs
 
 Bools = npt.NDArray[np.bool_]
 
-_NEW = 3
-"""Rows of a plan that are added in a turn."""
-_NEW_TIED = 1
-"""The same of those that say nothing of many other plans."""
-_MUCH = 0.01
-"""Of a mixture: a plan that has so much of it is looked at again for its largest rows."""
-_MOST_MEMORY = 20.0
-"""Price of a whole device group's memory, relative to the largest row: more than that says nothing more."""
-_CLOSE = 1e-4
-"""Relative distance between bound and program at which no more is to be had."""
-_IN_VAIN = 60
-"""Turns without a better bound after which it ends."""
-# The next prices lie between the best ones and those of the program: nearer to the program while that helps.
-_FIRST_STEP, _LEAST_STEP, _LONGER, _SHORTER = 0.3, 0.05, 1.3, 0.8
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    new: int = 3
+    """Rows of a plan that are added in a turn: with more the program takes longer and the bound hardly rises faster."""
+    new_tied: int = 1
+    """The same of rows with a horizon taken off, which say nothing of many other plans."""
+    much: float = 0.01
+    """Of a mixture: a plan that has this part of it is looked at again for its largest rows."""
+    most_memory: float = 20.0
+    """Price of a whole device group's memory, relative to the largest row: more than that says nothing more."""
+    close: float = 1e-4
+    """Relative distance between bound and program at which no more is to be had."""
+    in_vain: int = 60
+    """Turns without a better bound after which it ends."""
+    first_step: float = 0.3
+    """How far the next prices lie from the best ones towards those of the program, at first: all the way they swing."""
+    least_step: float = 0.05
+    """The same at least, so that they move at all."""
+    longer: float = 1.3
+    """By how much that part grows while the bound rises."""
+    shorter: float = 0.8
+    """By how much it shrinks where the bound does not."""
+
+
+_EFFORT = Effort()
 
 
 class BestPrices:
@@ -101,14 +116,14 @@ class BestPrices:
         self.left: Bools = np.arange(self._cost.shape[1]) < figures.counts[:, None]
         # What does not fit by itself is in no plan, but where nothing fits at all.
         self.left &= fits | ~(fits & self.left).any(axis=1, keepdims=True)
-        self._step, self._vain = _FIRST_STEP, 0
+        self._step, self._vain = _EFFORT.first_step, 0
         self._see(self.left.argmax(axis=1), most=None)
 
     def part(self, left: Bools) -> "BestPrices":
         """The same for plans of fewer choices, from the best prices so far on; at least one of each group is left."""
         part = copy(self)
         part.left, part.turns, part.late = left, 0, []
-        part._step, part._vain = _FIRST_STEP, 0
+        part._step, part._vain = _EFFORT.first_step, 0
         groups = np.arange(len(left))
         plans = [place for place, plan in enumerate(self.plans) if left[groups, plan].all()]
         first = self._memory.shape[2]
@@ -120,7 +135,7 @@ class BestPrices:
         part._values = [[self._values[place][row] for row in rows] for place in plans]
         part._looked = [False] * len(plans)
         part.bound_s, plan = part.bound_of(left)
-        part._see(plan, most=_NEW)
+        part._see(plan, most=_EFFORT.new)
         return part
 
     def bound_of(self, left: Bools) -> tuple[float, Ints]:
@@ -143,12 +158,12 @@ class BestPrices:
         self.late.append(prices)
         if bound_s > self.bound_s:
             self.bound_s, self._best = bound_s, prices
-            self._step, self._vain = min(1.0, self._step * _LONGER), 0
+            self._step, self._vain = min(1.0, self._step * _EFFORT.longer), 0
         else:
-            self._step, self._vain = max(_LEAST_STEP, self._step * _SHORTER), self._vain + 1
-        new = self._see(plan, most=_NEW)
-        close = at_most_s - self.bound_s < _CLOSE * at_most_s
-        return self._vain < _IN_VAIN and (new > 0 or not close)
+            self._step, self._vain = max(_EFFORT.least_step, self._step * _EFFORT.shorter), self._vain + 1
+        new = self._see(plan, most=_EFFORT.new)
+        close = at_most_s - self.bound_s < _EFFORT.close * at_most_s
+        return self._vain < _EFFORT.in_vain and (new > 0 or not close)
 
     def _padded(self) -> Floats:
         """The best prices, with none for the rows that have come since."""
@@ -205,7 +220,7 @@ class BestPrices:
             kind = int(tied[list(row.ways)].any())
             if most is not None and value_s <= self.bound_s:
                 break
-            if row not in self._rows and (most is None or counts[kind] < (most, _NEW_TIED)[kind]):
+            if row not in self._rows and (most is None or counts[kind] < (most, _EFFORT.new_tied)[kind]):
                 counts[kind] += 1
                 self._rows[row] = counted(weights_of(self.figures, row))
         new = list(self._rows.values())[before:]
@@ -222,10 +237,10 @@ class BestPrices:
         while True:
             found = self._program()
             new = 0
-            for place in np.flatnonzero(self._weights > _MUCH).tolist():
+            for place in np.flatnonzero(self._weights > _EFFORT.much).tolist():
                 if not self._looked[place]:
                     self._looked[place] = True
-                    new += self._add_rows(OfPlan(self.figures, self.plans[place]), _NEW)
+                    new += self._add_rows(OfPlan(self.figures, self.plans[place]), _EFFORT.new)
             if not new:
                 return found
 
@@ -242,7 +257,7 @@ class BestPrices:
         program.num_col_, program.num_row_ = prices + 1, plans + 1
         program.col_cost_ = np.append(np.zeros(prices), -1.0)
         program.col_lower_ = np.zeros(prices + 1)
-        program.col_upper_ = np.concatenate([np.full(memory, _MOST_MEMORY), np.full(rows + 1, inf)])
+        program.col_upper_ = np.concatenate([np.full(memory, _EFFORT.most_memory), np.full(rows + 1, inf)])
         program.row_lower_ = np.append(np.zeros(plans), 1.0)
         program.row_upper_ = np.append(np.full(plans, inf), 1.0)
         program.a_matrix_.format_ = highspy.MatrixFormat.kColwise

@@ -16,18 +16,27 @@ from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.actions import forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
-_TURNS = 5
-"""Of a part between looks at the others."""
-_MOST_TURNS = 15
-"""Of a part before it is parted again."""
-_WHOLE = 1e-6
-"""Of a mixture: what may lie elsewhere in a group that is not divided."""
-_MOST_TWINS = 50_000
-"""Most plans that differ in devices of a group alone for which it is looked up whether resident bytes fit."""
-_MOST_SIMULATED = 2000
-"""Most of those that fit which are simulated, in a fraction of a second."""
-_MUCH = 0.8
-"""Of what lies elsewhere in the most divided group: so much in a group that counts as well."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    turns: int = 5
+    """Of a part between looks at the others: its bound may no longer be the least."""
+    most_turns: int = 15
+    """Of a part before it is parted again, which gains more than late turns."""
+    whole: float = 1e-6
+    """Of a mixture: what may lie elsewhere in a group that is not divided, for the solver's rounding."""
+    most_twins: int = 50_000
+    """Plans that differ in devices of a group alone: for this number it is looked up in no time which fit."""
+    most_simulated: int = 2000
+    """Those that fit of which all are simulated: a fraction of a second."""
+    much: float = 0.8
+    """Of what lies elsewhere in the most divided group: a group with this part of it counts as well. One in the middle
+    of a run of those divides plans best."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass
@@ -98,8 +107,8 @@ class Parts:
         if part.prices.left is not part.left:
             part.prices = part.prices.part(part.left)
         known = len(part.prices.plans)
-        for _ in range(_TURNS):
-            part.ended = part.ended or not part.prices.turn() or part.prices.turns >= _MOST_TURNS
+        for _ in range(_EFFORT.turns):
+            part.ended = part.ended or not part.prices.turn() or part.prices.turns >= _EFFORT.most_turns
         self.plans += part.prices.plans[known:]
         self._open.push(part.prices.bound_s, part)
         self.bound_s = self._open.least
@@ -136,11 +145,11 @@ class Parts:
         """The least step of all plans that fit which one stands for, infinite where none does; 0 for too many."""
         action, duplicated, device = self._choices.rows(plan[None])
         places = [range(first, end) if end - first > 1 else (own,) for own, (first, end) in self._twins(device[0])]
-        if math.prod(map(len, places)) > _MOST_TWINS:
+        if math.prod(map(len, places)) > _EFFORT.most_twins:
             return 0.0
         each = np.array(list(itertools.product(*places)))
         each = each[self._fits(action[0], each)]
-        if len(each) > _MOST_SIMULATED:
+        if len(each) > _EFFORT.most_simulated:
             return 0.0
         if not len(each):
             return math.inf
@@ -178,10 +187,10 @@ class Parts:
         for plan, weight in zip(plans, weights.tolist(), strict=True):
             share[groups, level[groups, plan]] += weight
         elsewhere = (share.sum(axis=1) - share.max(axis=1))[self._order]
-        if elsewhere.max() <= _WHOLE:
+        if elsewhere.max() <= _EFFORT.whole:
             return -1
         runs, place = [], 0
-        for much, run in groupby(elsewhere >= _MUCH * elsewhere.max()):
+        for much, run in groupby(elsewhere >= _EFFORT.much * elsewhere.max()):
             length = len(list(run))
             if much:
                 runs.append((length, -place))

@@ -25,22 +25,32 @@ from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_WORTH = 0.99
-"""Part of the time for which the search began, under which it begins anew."""
-# Plans that one call of the kernel may hand to the simulator; it goes on after them.
-_LEAVES = 1024
-_PORTION, _MOST_PORTION = 200, 20_000
-"""Partial plans between looks at the clock, first and at most."""
-_STEP_S = 0.2
-"""Up to which more of them are looked at in the next step."""
-_MOST_CHOICES = 1500
-"""Of a group, for which all deployments are the scope unless it is said."""
-_AHEAD_FROM = 5
-"""Groups from which prices are worth their time."""
-_MOVES = 10_000
-"""Of annealing for a plan to begin with: less than half a second for ten groups."""
-_FEW_GROUPS = 16
-"""With which it may end within minutes."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    worth: float = 0.99
+    """Where a plan takes less than this part of the first one, the search begins anew: fewer choices are left then."""
+    leaves: int = 1024
+    """Plans that one call of the kernel may hand to the simulator; it goes on after them."""
+    portion: int = 200
+    """Partial plans between the first looks at the clock: a few milliseconds' worth even where bounds are slow."""
+    most_portion: int = 20_000
+    """The same at most: tables of plans stay small."""
+    step_s: float = 0.2
+    """Seconds up to which the next step may look at twice as many: time limits are kept to that."""
+    most_choices: int = 1500
+    """Of a group, for which all deployments are the scope unless it is said: with more it takes long to look at each."""
+    ahead_from: int = 5
+    """Groups from which prices of what is left are worth their time."""
+    moves: int = 10_000
+    """Of annealing for a plan to begin with: less than half a second for ten groups."""
+    few_groups: int = 16
+    """With which it may end within minutes."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -95,18 +105,18 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         if not isinstance(instance, DeploymentInstance):
             return f"it searches deployments, and this is a {instance.kind}"
         most = max(number_of_choices(instance, len(own), every=True) for own in instance.members)
-        if self.over == "all" and most > _MOST_CHOICES:
-            return f"a group has {most} choices, more than {_MOST_CHOICES}; use over=actions"
+        if self.over == "all" and most > _EFFORT.most_choices:
+            return f"a group has {most} choices, more than {_EFFORT.most_choices}; use over=actions"
         return None
 
     def may_end(self, instance: DeploymentInstance) -> bool:
         """Whether its scope is all deployments, and groups are few."""
-        return instance.groups <= _FEW_GROUPS and self.choices(instance).every
+        return instance.groups <= _EFFORT.few_groups and self.choices(instance).every
 
     def choices(self, instance: DeploymentInstance) -> Choices:
         """What it searches."""
         most = max(number_of_choices(instance, len(own), every=True) for own in instance.members)
-        fitting = self.over == "fitting" and most <= _MOST_CHOICES
+        fitting = self.over == "fitting" and most <= _EFFORT.most_choices
         return Choices(instance, every=self.over == "all" or fitting)
 
     def find(self, instance: DeploymentInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
@@ -137,7 +147,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
                 if better is not None:
                     time_s, best = better
                     clock.report(time_s)
-                    if time_s < shaved_s * _WORTH:
+                    if time_s < shaved_s * _EFFORT.worth:
                         # Fewer choices are left under a much better plan: what was searched costs less than they do.
                         shaved_s, left = time_s, run.shaved(time_s * (1 - IMPROVEMENT_TOL), clock)
                         run.begin()
@@ -152,7 +162,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
 
     def _mixes(self, choices: Choices) -> Mixes | None:
         """Where the prices are of the same plans, and there is something to look ahead to."""
-        few = choices.instance.groups < _AHEAD_FROM or choices.instance.groups > _FEW_GROUPS
+        few = choices.instance.groups < _EFFORT.ahead_from or choices.instance.groups > _EFFORT.few_groups
         if few or not choices.every or PlanPrices().refuses(choices.instance) is not None:
             return None
         return mixes_of(BestPrices(choices.instance), choices.instance.groups)
@@ -169,7 +179,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
                 return None, math.inf
             return (start, run.time_s) if run.excess_bytes <= 0 else (None, math.inf)
         share = None if limits.time_s is None else 0.2 * limits.time_s
-        first = PlanSearch(_MOVES).solve(instance, Limits(share), seed)
+        first = PlanSearch(_EFFORT.moves).solve(instance, Limits(share), seed)
         if isinstance(first.solution, Deployment) and first.objective is not None:
             return first.solution, first.objective
         return None, math.inf
@@ -188,7 +198,7 @@ class _Run:
     def __init__(self, choices: Choices, threads: int, mixes: Mixes | None) -> None:
         self.choices, self._mixes = choices, mixes
         self.looked = self.simulated = 0
-        self.code, self._portion = FULL, _PORTION
+        self.code, self._portion = FULL, _EFFORT.portion
         self.tables: Tables = tables(choices)
         self.room: Room = room_for(self.tables)
         self._simulator = Simulator(choices.instance, choices.actions, threads)
@@ -233,7 +243,7 @@ class _Run:
             np.zeros(groups, np.int64),
             np.full(groups, -1),
         )
-        self._found = np.zeros((_LEAVES, groups), np.int64)
+        self._found = np.zeros((_EFFORT.leaves, groups), np.int64)
 
     def step(self, time_s: float) -> tuple[float, Deployment] | None:
         """Look at more partial plans, and simulate the plans that came of them; a better one if there is any."""
@@ -241,8 +251,8 @@ class _Run:
         below_s = time_s * (1 - IMPROVEMENT_TOL)
         self.code = search(self.tables, self._tree, self.room, self._ahead, below_s, self._found, used)
         self.looked += self._portion - int(used[1])
-        quick = time.perf_counter() - began < _STEP_S
-        self._portion = min(_MOST_PORTION, 2 * self._portion) if quick else max(1, self._portion // 2)
+        quick = time.perf_counter() - began < _EFFORT.step_s
+        self._portion = min(_EFFORT.most_portion, 2 * self._portion) if quick else max(1, self._portion // 2)
         self.simulated += int(used[0])
         if not used[0]:
             return None

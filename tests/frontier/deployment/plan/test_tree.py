@@ -1,6 +1,7 @@
 """Branch and bound over plans: against all deployments one by one, and its bounds against the simulator."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -218,7 +219,7 @@ def test_prices_of_what_is_left_are_not_above_the_time_and_grow_with_what_is_dec
 
 @for_each("seed", seeds(4, 60))
 def test_with_prices_of_what_is_left_it_finds_the_best_of_all_plans(seed, monkeypatch):
-    monkeypatch.setattr(tree_method, "_AHEAD_FROM", 1)
+    monkeypatch.setattr(tree_method, "_EFFORT", replace(tree_method._EFFORT, ahead_from=1))
     instance = small(seed)
     everything = BruteForce(most=10_000_000).solve(instance, Limits())
     result = PlanTree().solve(instance, Limits())
