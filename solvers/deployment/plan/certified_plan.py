@@ -5,8 +5,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ddlopt.models.contracts import Formulation
 from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
@@ -19,7 +17,7 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import built
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
-from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.exact import build_model
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -114,17 +112,9 @@ class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
         self, instance: DeploymentInstance, start: Deployment | None, clock: Clock
     ) -> tuple[Deployment | None, float]:
         """The best of the start and of plans with one action for all groups, with its time; infinite if none fits."""
-        simulator = Simulator(instance)
-        rows = np.repeat(np.arange(len(simulator.actions))[:, None], instance.groups, axis=1)
-        times = np.full(len(rows), math.inf)
-        for place in range(len(rows)):
-            if place and clock.expired:
-                break
-            run = simulator.run(rows[place])
-            times[place] = run.time_s if run.excess_bytes <= 0 else math.inf
-        best, time_s = None, float(times.min())
-        if math.isfinite(time_s):
-            best = simulator.deployment(rows[times.argmin()])
+        rater = PlanRater(instance)
+        _, rating = rater.best_uniform(clock)
+        best, time_s = (rater.deployment(), rating.time_s) if rating.fits else (None, math.inf)
         if start is not None and _time_s(instance, start) < time_s:
             best, time_s = start, _time_s(instance, start)
         return best, time_s

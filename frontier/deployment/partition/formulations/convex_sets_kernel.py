@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.deployment.partition.ideals.kernels import SUMS, Sums, transfers
+from ddlopt.models.deployment.partition.ideals.kernels import SUMS, Sums, is_within, transfers
 from ddlopt.models.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
@@ -18,7 +18,7 @@ def pieces(sets: Sums, transfer: Floats, memory: float, most: int) -> tuple[Ints
 
     Of more than ``most`` only as many and one.
     """
-    count, words = sets.bits.shape
+    count = len(sets.bits)
     room = 1024
     small, large, load = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
     found = 0
@@ -26,12 +26,7 @@ def pieces(sets: Sums, transfer: Floats, memory: float, most: int) -> tuple[Ints
         for j in range(i):
             if sets.never[i, 0] != sets.never[j, 0] or sets.memory[i] - sets.memory[j] > memory:
                 continue
-            within = True
-            for w in range(words):
-                if sets.bits[j, w] & ~sets.bits[i, w] != 0:
-                    within = False
-                    break
-            if not within:
+            if not is_within(sets.bits, j, i):
                 continue
             if found == room:
                 room *= 2

@@ -137,6 +137,15 @@ def sums(bits: Ints, costs: Costs) -> Sums:
 
 
 @helper
+def is_within(bits: Ints, small: int, large: int) -> bool:
+    """Whether one ideal is within another."""
+    outside = np.int64(0)
+    for w in range(bits.shape[1]):
+        outside |= bits[small, w] & ~bits[large, w]
+    return outside == 0
+
+
+@helper
 def transfers(small: int, large: int, sets: Sums, transfer: Floats) -> float:
     """Time of what a device fetches and sends that has the blocks of one ideal without those of a smaller one.
 
@@ -204,7 +213,6 @@ def least_load(
     the first of them that still counts, and the pairs looked at: at first ``(1, 1, 0, 0)`` with ``live[0] = order[0]``,
     ``best`` 0 for that one, and infinite otherwise.
     """
-    words = sets.bits.shape[1]
     size = (k + 1) * (cores + 1)
     states = np.zeros(size, dtype=np.bool_)
     _, lives, first, pairs = state
@@ -227,12 +235,7 @@ def least_load(
             if not may and not (cores > 0 and c_time < limit):
                 continue
             pairs += 1
-            within = True
-            for w in range(words):
-                if sets.bits[j, w] & ~sets.bits[i, w] != 0:
-                    within = False
-                    break
-            if not within:
+            if not is_within(sets.bits, j, i):
                 continue
             below = best[j]
             if may and k > 0:
@@ -283,12 +286,7 @@ def least_sum(
     words = sets.bits.shape[1]
     for i in range(place, until):
         for j in range(i):
-            within = True
-            for w in range(words):
-                if sets.bits[j, w] & ~sets.bits[i, w] != 0:
-                    within = False
-                    break
-            if not within:
+            if not is_within(sets.bits, j, i):
                 continue
             fits = sets.never[i, 0] == sets.never[j, 0] and sets.memory[i] - sets.memory[j] <= memory
             alone = -1
