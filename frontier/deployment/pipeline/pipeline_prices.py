@@ -17,18 +17,28 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.pipeline.near_ideals import NearIdeals
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_FINE = (20, 60)
-"""What a layer's price is on average, in whole numbers; the larger one where the smaller leads no further."""
-_FIRST_STEP, _NEAR = 1.01, 2e-4
-"""By how much the next time to exclude is above the last one, and how near the limits of a bisection come."""
-_RADIUS = 0.3
-"""How far prices are moved at first, of one on average."""
-_LEAST = 0.005
-"""How little they are moved before the search for better ones ends."""
-_DEVICES = 512
-"""Beyond, sequences of stages take long to count."""
-_BEYOND = 4.0
-"""Up to which multiple of the bound without a search times are excluded where no plan is known."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    fine: tuple[int, ...] = (20, 60)
+    """What a layer's price is on average, in whole numbers; the larger one where the smaller leads no further."""
+    first_step: float = 1.01
+    """By how much the next time to exclude is above the last one."""
+    near: float = 2e-4
+    """How near the limits of a bisection come: less is a matter of the next prices."""
+    radius: float = 0.3
+    """How far prices are moved at first, of one on average."""
+    least: float = 0.005
+    """How little they are moved before the search for better ones ends."""
+    devices: int = 512
+    """Beyond, sequences of stages take long to count."""
+    beyond: float = 4.0
+    """Up to which multiple of the bound without a search times are excluded where no plan is known."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -60,8 +70,8 @@ class PipelinePrices(CertifiedMethod, uses=("seed", "start")):
     def refuses(self, instance: Any) -> str | None:
         """Other problems, too many devices."""
         reason = super().refuses(instance)
-        if reason is None and instance.devices > _DEVICES:
-            return f"there are {instance.devices} devices, and it counts up to {_DEVICES}"
+        if reason is None and instance.devices > _EFFORT.devices:
+            return f"there are {instance.devices} devices, and it counts up to {_EFFORT.devices}"
         return reason
 
     def find(self, instance: PipelineInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
@@ -75,7 +85,7 @@ class PipelinePrices(CertifiedMethod, uses=("seed", "start")):
         high_s, plan = min(((value, each) for value, each in known if value is not None), default=(None, None))
         details = dict(searched.details)
         if high_s is None:
-            high_s = _BEYOND * low_s
+            high_s = _EFFORT.beyond * low_s
         if high_s > low_s:
             found = Ascent(instance, low_s, high_s, clock)
             details["prices"] = float(found.climb(self.rounds))
@@ -113,11 +123,11 @@ class Ascent:
 
     def climb(self, rounds: int) -> int:
         """Try prices until nothing is left to exclude, they move no more, or the time is up; how many were tried."""
-        tried, now, radius, least = 0, self.best, _RADIUS, np.inf
+        tried, now, radius, least = 0, self.best, _EFFORT.radius, np.inf
         fine = 0
         while tried < rounds and self.asked_s < self.high_s and not self.clock.expired:
             tried += 1
-            self.prices.begin(np.round(now * (_FINE[fine] * self.size / now.sum())).astype(np.int64))
+            self.prices.begin(np.round(now * (_EFFORT.fine[fine] * self.size / now.sum())).astype(np.int64))
             before = self.low_s
             stages = self._exclude()
             if stages is None:
@@ -128,10 +138,10 @@ class Ascent:
                 self.best, least, radius = now, worth, min(1.0, 1.5 * radius)
             else:
                 radius *= 0.85
-            if radius < _LEAST:
-                if fine == len(_FINE) - 1:
+            if radius < _EFFORT.least:
+                if fine == len(_EFFORT.fine) - 1:
                     break
-                fine, least, radius, now = fine + 1, np.inf, _RADIUS / 4, self.best
+                fine, least, radius, now = fine + 1, np.inf, _EFFORT.radius / 4, self.best
                 continue
             self.master.learn(stages, sets)
             moved = self.master.prices(self.best, radius)
@@ -145,7 +155,7 @@ class Ascent:
 
         None if everything is excluded, or the time is up.
         """
-        before, step, stages, open_s = self.low_s, _FIRST_STEP, None, self.high_s
+        before, step, stages, open_s = self.low_s, _EFFORT.first_step, None, self.high_s
         while (told := self.prices.ask(self.asked_s, self._stop)) is not None:
             if told.excluded:
                 self.low_s = self.asked_s
@@ -157,7 +167,7 @@ class Ascent:
             if stages is None:
                 self.asked_s = min(self.high_s, self.low_s * step)
                 step = 1 + 2 * (step - 1)
-            elif self.low_s == before or open_s - self.low_s <= _NEAR * open_s:
+            elif self.low_s == before or open_s - self.low_s <= _EFFORT.near * open_s:
                 self.asked_s = open_s
                 return stages
             else:

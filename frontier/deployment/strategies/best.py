@@ -23,24 +23,32 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status, TracePoint
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_MOST_PAIRS = 1_500_000
-"""Allowed pairs up to which the program is tried."""
-_FEW_PAIRS = 50_000
-"""The same where the gap is closed already, but not to the last."""
-_SEARCH_SHARE = 0.3
-"""Part of the time for the search where the program may follow."""
-_PATIENCE = 400
-"""Of the search; it lets prices start again several times."""
-# Messages before any price; the ascent goes on from there.
-_SWEEPS = 40
-_SMALLER = 0.95
-"""Narrowing goes on as long as it leaves at most this part."""
-_TREE_SEARCH_SHARE = 0.03
-"""The part for the search where the graph is solved exactly at prices, and small programs find more."""
-_FIRST_PAIRS = 2
-"""Allowed pairs of the first of these programs, for each edge."""
-_MORE_PAIRS = 2
-"""How many times as many the next one has."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    most_pairs: int = 1_500_000
+    """Allowed pairs up to which the program is tried: with more HiGHS hardly ends its first relaxation."""
+    few_pairs: int = 50_000
+    """The same where the gap is closed already, but not to the last."""
+    search_share: float = 0.3
+    """Part of the time for the search where the program may follow."""
+    patience: int = 400
+    """Of the search; it lets prices start again several times."""
+    sweeps: int = 40
+    """Messages before any price; the ascent goes on from there."""
+    smaller: float = 0.95
+    """Narrowing goes on as long as it leaves at most this part."""
+    tree_search_share: float = 0.03
+    """The part for the search where the graph is solved exactly at prices, and small programs find more."""
+    first_pairs: int = 2
+    """Allowed pairs of the first of these programs, for each edge."""
+    more_pairs: int = 2
+    """How many times as many the next one has."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -134,9 +142,15 @@ class _Run:
         """Search for a part of the time; alone where the program is out of reach."""
         pairs = np.isfinite(self.core.table).sum()
         left = self.clock.left_s
-        share = _TREE_SEARCH_SHARE if self.tree is not None else _SEARCH_SHARE if pairs <= _MOST_PAIRS else 1.0
+        share = (
+            _EFFORT.tree_search_share
+            if self.tree is not None
+            else _EFFORT.search_share
+            if pairs <= _EFFORT.most_pairs
+            else 1.0
+        )
         until = self.clock.elapsed_s + (left * share if share < 1 else left)
-        StrategySearch(patience=_PATIENCE).go_on(self.state, self.clock, until)
+        StrategySearch(patience=_EFFORT.patience).go_on(self.state, self.clock, until)
         self.note(self.state.dual.proven)
 
     def note(self, bound: float) -> None:
@@ -156,7 +170,11 @@ class _Run:
             self.note(self.cost)
             return
         pairs = np.isfinite(core.table).sum()
-        if self.bound >= self.cost or self.clock.expired or pairs > (_FEW_PAIRS if self.closed else _MOST_PAIRS):
+        if (
+            self.bound >= self.cost
+            or self.clock.expired
+            or pairs > (_EFFORT.few_pairs if self.closed else _EFFORT.most_pairs)
+        ):
             return
         self._solve(core, highs)
 
@@ -168,10 +186,10 @@ class _Run:
             core = narrowed(dual, self.cost)
             after = np.isfinite(core.table).sum() + len(core.cost)
             self.figures["narrowed_pairs"] = float(np.isfinite(core.table).sum())
-            if after > _SMALLER * before and dual.core is not self.state.dual.core:
+            if after > _EFFORT.smaller * before and dual.core is not self.state.dual.core:
                 break
             dual = Dual(core)
-            dual.sweep(_SWEEPS)
+            dual.sweep(_EFFORT.sweeps)
             dual.bound()
             self.note(min(dual.proven, self.cost))
         return core
@@ -182,12 +200,12 @@ class _Run:
         self.note(dual.proven)
         bound, _, pairs = dual.rises()
         rises = np.sort(pairs[np.isfinite(pairs)])
-        wanted = _FIRST_PAIRS * len(self.core.edges)
+        wanted = _EFFORT.first_pairs * len(self.core.edges)
         while self.bound < self.cost and not self.closed and not self.clock.expired and wanted < len(rises):
             target = math.ceil(bound + rises[wanted]) if self.core.whole else bound + rises[wanted]
             if target >= self.cost:
                 break
-            wanted *= _MORE_PAIRS
+            wanted *= _EFFORT.more_pairs
             try:
                 self._solve(narrowed(dual, target), highs, target)
             except InfeasibleError:

@@ -24,6 +24,7 @@ look at reweighted message passing", IEEE TPAMI 37(5), 2015. The rule for prices
 row that is worst, is ours.
 """
 
+from dataclasses import dataclass
 from math import ceil, fsum, inf
 
 import numpy as np
@@ -44,18 +45,27 @@ from ddlopt.models.deployment.strategies.ragged import Floats, Ints, offsets
 
 _WHOLE = 1e-6
 """A bound this little above a whole number is rounded down, relative to itself or absolutely: a matter of caution."""
-# A tenth of the bound for the most exceeded row.
-_FIRST_STEP = 0.1
-# Steps of this part of the bound gain no more than the gap that is asked for.
-_LEAST_STEP = 3e-4
-_SHRINKS = (0.92, 0.97, 0.98)
-"""Of prices: a part of the bound, and what it is multiplied by in every round, in turn from restart to restart."""
-_SUCCESS = 5e-3
-"""A relative gain of the bound in a round after which the part does not shrink."""
-_FAR = 0.1
-"""A bound so far from the best one, relative to it, sends prices half the way back to its own."""
-_LEAST_EXCESS = 0.1
-"""What an excess counts at least, as a part of the limit."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    first_step: float = 0.1
+    """Of the price of the most exceeded row, as a part of the bound."""
+    least_step: float = 3e-4
+    """The same at least: smaller steps gain no more than the gap that is asked for."""
+    shrinks: tuple[float, ...] = (0.92, 0.97, 0.98)
+    """What steps are multiplied by in every round, in turn from restart to restart."""
+    success: float = 5e-3
+    """Gain of the bound in a round, relative to it, after which the step does not shrink."""
+    far: float = 0.1
+    """A bound this far from the best one, relative to it, sends prices half the way back to the best ones."""
+    least_excess: float = 0.1
+    """What an excess counts at least, as a part of the limit: a tiny one would make a huge step."""
+
+
+_EFFORT = Effort()
 
 
 def graph_of(core: Core) -> Graph:
@@ -94,7 +104,7 @@ class Dual:
         self._width = int(core.counts.max())
         memory = core.memory
         self._items = np.bincount(memory.node, minlength=core.size)
-        self._step, self._restarts = _FIRST_STEP, 0
+        self._step, self._restarts = _EFFORT.first_step, 0
         self._found = self._reached = -inf
         self.cost: Floats = core.cost
 
@@ -149,11 +159,11 @@ class Dual:
     @property
     def settled(self) -> bool:
         """Whether prices take the least steps."""
-        return self._step <= _LEAST_STEP
+        return self._step <= _EFFORT.least_step
 
     def restart(self) -> None:
         """Go back to the best prices, and take large steps from there again."""
-        self._step, self._restarts = _FIRST_STEP / 2, self._restarts + 1
+        self._step, self._restarts = _EFFORT.first_step / 2, self._restarts + 1
         self.set_prices(self.best_prices)
 
     def next_prices(self, excess: Floats) -> None:
@@ -161,16 +171,16 @@ class Dual:
         if not len(excess):
             return
         worst = int(np.argmax(excess))
-        if self._found < self.best - _FAR * abs(self.best):
+        if self._found < self.best - _EFFORT.far * abs(self.best):
             prices = (self.prices + self.best_prices) / 2
         elif excess[worst] > 0:
             prices = self.prices.copy()
-            counted = max(float(excess[worst]), _LEAST_EXCESS * float(self.core.memory.limit[worst]))
+            counted = max(float(excess[worst]), _EFFORT.least_excess * float(self.core.memory.limit[worst]))
             prices[worst] += self._step * max(abs(self.best), 1.0) / counted
         else:
             prices = self.prices * (1 - 2 * self._step)
-        if self.best <= self._reached + _SUCCESS * abs(self.best):
-            self._step = max(_LEAST_STEP, _SHRINKS[self._restarts % len(_SHRINKS)] * self._step)
+        if self.best <= self._reached + _EFFORT.success * abs(self.best):
+            self._step = max(_EFFORT.least_step, _EFFORT.shrinks[self._restarts % len(_EFFORT.shrinks)] * self._step)
         self._reached = self.best
         self.set_prices(prices)
 

@@ -14,12 +14,20 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-# Every fourth round also fixes nodes one by one, which takes longer.
-_ROUNDS_TO_THOROUGH = 4
-_ROUNDS_TO_RESTART = 30
-"""Rounds without a better choice after which prices take large steps again."""
-_BETTER = 1e-4
-"""A relative gain that counts there: small trees find smaller ones at any prices."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    rounds_to_thorough: int = 4
+    """Each round with this number also fixes nodes one by one, which takes longer."""
+    rounds_to_restart: int = 30
+    """Rounds without a better choice after which prices take large steps again."""
+    better: float = 1e-4
+    """A relative gain that counts there: small trees find smaller ones at any prices."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ class StrategySearch(CertifiedMethod, uses=("seed", "start")):
         for number in range(self.rounds):
             if clock.expired or clock.elapsed_s > until_s or state.gap <= clock.gap or idle > self.patience:
                 break
-            thorough = number % _ROUNDS_TO_THOROUGH == _ROUNDS_TO_THOROUGH - 1
+            thorough = number % _EFFORT.rounds_to_thorough == _EFFORT.rounds_to_thorough - 1
             state.round(self.sweeps, thorough)
             if clock.expired:
                 break
@@ -85,9 +93,9 @@ class StrategySearch(CertifiedMethod, uses=("seed", "start")):
                 began = clock.elapsed_s
             idle += 1
             since += 1
-            if state.cost < (1 - _BETTER) * mark:
+            if state.cost < (1 - _EFFORT.better) * mark:
                 since, mark = 0, state.cost
-            if since == _ROUNDS_TO_RESTART or state.dual.settled:
+            if since == _EFFORT.rounds_to_restart or state.dual.settled:
                 state.dual.restart()
                 since = 0
             # Less of the bound is no progress: it would never be idle, as the ascent always gains a little.

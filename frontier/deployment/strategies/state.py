@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,24 +18,32 @@ from ddlopt.solvers.heuristic import Clock
 KERNELS = tuple(f"ddlopt.frontier.deployment.strategies.kernels.{name}" for name in ("fixing", "local"))
 """Modules whose kernels a search may call, besides those of the bounds of an instance."""
 
-# Nodes of a tree that is solved at once: small ones, so that many different ones are.
-_LARGEST_TREE = 60
-_PARTS = 24
-"""In which nodes are fixed, each larger than the one before."""
-_BAD = 0.1
-"""Relative distance from the bound, at the same prices."""
-# Sweeps that gain less than a thousandth of the bound are left to the rounds.
-_MUCH = 1e-3
-# Rounds of sweeps before prices, where these gain so much.
-_MOST_BEGINNINGS = 40
-_BEGINNINGS_WITH_MEMORY = 2
-"""Messages that converged without prices hinder the search for prices."""
-# In about how many trees each node is when a polish ends.
-_TREES_PER_NODE = 10
-# On small instances, where a tree takes microseconds.
-_FEWEST_TREES = 200
-_PENALTY = 1.0
-"""Of a forbidden pair, as a part of the bound."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    largest_tree: int = 60
+    """Nodes of a tree that is solved at once: small ones, so that many different ones are."""
+    parts: int = 24
+    """In which nodes are fixed, each larger than the one before: the first ones decide most."""
+    bad: float = 0.1
+    """Distance of a choice from the bound at the same prices, relative to it, from which nodes are fixed one by one."""
+    much: float = 1e-3
+    """Gain of a sweep, relative to the bound, below which sweeps are left to the rounds."""
+    most_beginnings: int = 40
+    """Rounds of sweeps before prices, where these gain that much."""
+    beginnings_with_memory: int = 2
+    """The same with memory: messages that converged without prices hinder the search for prices."""
+    trees_per_node: int = 10
+    """In about how many trees each node is when a polish ends."""
+    fewest_trees: int = 200
+    """On small instances, where a tree takes microseconds."""
+    penalty: float = 1.0
+    """Of a forbidden pair, as a part of the bound: no choice with one is then near it."""
+
+
+_EFFORT = Effort()
 
 
 class SearchState:
@@ -76,10 +85,10 @@ class SearchState:
     def begin(self, sweeps: int, clock: Clock) -> None:
         """Messages without prices: where there are no rows of memory, as long as they gain much."""
         before = -math.inf
-        for _ in range(_BEGINNINGS_WITH_MEMORY if len(self.core.memory.limit) else _MOST_BEGINNINGS):
+        for _ in range(_EFFORT.beginnings_with_memory if len(self.core.memory.limit) else _EFFORT.most_beginnings):
             self.dual.sweep(sweeps)
             found = self.dual.bound()
-            if found - before <= _MUCH * abs(found) or clock.expired:
+            if found - before <= _EFFORT.much * abs(found) or clock.expired:
                 break
             before = found
 
@@ -93,7 +102,7 @@ class SearchState:
         bound = dual.bound()
         chosen = dual.decoded()
         excess = self.offer(chosen)
-        if thorough or self.core.cost_of(chosen) + float(dual.prices @ excess) - bound > _BAD * abs(bound):
+        if thorough or self.core.cost_of(chosen) + float(dual.prices @ excess) - bound > _EFFORT.bad * abs(bound):
             chosen = self.fixed()
             excess = self.offer(chosen)
         dual.next_prices(excess)
@@ -103,26 +112,28 @@ class SearchState:
         dual, core = self.dual, self.core
         if self._parts is None:
             order = np.argsort(-core.degree, kind="stable")
-            ends = np.geomspace(1, core.size, _PARTS).astype(np.int64)
+            ends = np.geomspace(1, core.size, _EFFORT.parts).astype(np.int64)
             self._parts = order, np.unique(np.append(ends, (0, core.size)))
         order, ends = self._parts
         chosen = np.empty(core.size, dtype=np.int64)
         messages = Messages(dual.messages.to_first.copy(), dual.messages.to_second.copy())
-        fix(dual.graph, dual.cost.copy(), messages, order, ends, _PENALTY * max(1.0, dual.best), chosen)
+        fix(dual.graph, dual.cost.copy(), messages, order, ends, _EFFORT.penalty * max(1.0, dual.best), chosen)
         return chosen
 
     def polish(self, most_s: float) -> float:
         """Improve the best choice by small trees, for some seconds or so; returns by how much."""
         if self.best is None:
             return 0.0
-        steps = int(min(max(most_s / self._tree_s, _FEWEST_TREES), _TREES_PER_NODE * self.core.size))
+        steps = int(min(max(most_s / self._tree_s, _EFFORT.fewest_trees), _EFFORT.trees_per_node * self.core.size))
         dual = self.dual
         chosen = self.best.copy()
         limit = self.core.memory.limit + self._slack
         at_prices = priced(self.core, dual.best_prices)
         before = self.cost
         began = time.perf_counter()
-        improve(dual.graph, self._items, self.core.cost, at_prices, limit, chosen, steps, _LARGEST_TREE, self.rng)
+        improve(
+            dual.graph, self._items, self.core.cost, at_prices, limit, chosen, steps, _EFFORT.largest_tree, self.rng
+        )
         self._tree_s = (time.perf_counter() - began) / steps
         self.offer(chosen)
         return before - self.cost

@@ -41,7 +41,7 @@ class Effort:
     step_s: float = 0.2
     """Seconds up to which the next step may look at twice as many: time limits are kept to that."""
     most_choices: int = 1500
-    """Of a group, for which all deployments are the scope unless it is said: with more it takes long to look at each."""
+    """Of a group, for which all deployments are the scope unless it is said: with more, each look takes long."""
     ahead_from: int = 5
     """Groups from which prices of what is left are worth their time."""
     moves: int = 10_000
