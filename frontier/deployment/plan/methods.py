@@ -32,7 +32,7 @@ class Effort:
     prices: float = 0.5
     """The same for prices before it, and the search that goes on from their plans."""
     search: float = 0.3
-    """Part of the time for the local search where groups are many: prices need a turn or two, and gain little later."""
+    """Part of the time for the local search where groups are many."""
 
 
 _EFFORT = Effort()

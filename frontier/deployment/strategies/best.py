@@ -29,7 +29,7 @@ class Effort:
     """What a search spends, and why so much."""
 
     most_pairs: int = 1_500_000
-    """Allowed pairs up to which the program is tried: with more HiGHS hardly ends its first relaxation."""
+    """Allowed pairs up to which the program is tried."""
     few_pairs: int = 50_000
     """The same where the gap is closed already, but not to the last."""
     search_share: float = 0.3

@@ -26,7 +26,7 @@ class Effort:
     largest_tree: int = 60
     """Nodes of a tree that is solved at once: small ones, so that many different ones are."""
     parts: int = 24
-    """In which nodes are fixed, each larger than the one before: the first ones decide most."""
+    """In which nodes are fixed, each larger than the one before: nodes with many neighbours come first."""
     bad: float = 0.1
     """Distance of a choice from the bound at the same prices, relative to it, from which nodes are fixed one by one."""
     much: float = 1e-3

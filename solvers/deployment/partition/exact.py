@@ -20,8 +20,22 @@ from ddlopt.solvers.wrappers.limited import Limited
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 ROOM = "deployment/partition"
-_OPENING, _LONG_OPENING, _MANY_NODES = 400, 4000, 50
-"""Kicks of the search before the model, which take half a second; five for many nodes, where the model is slow."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    opening: int = 400
+    """Kicks of the search before the model, which take half a second."""
+    long_opening: int = 4000
+    """The same for many nodes, where the model is slow: five seconds."""
+    many_nodes: int = 50
+    """Which are many."""
+
+
+_EFFORT = Effort()
+
 FEW_IDEALS = 60_000
 """Of which the dynamic program takes a few seconds."""
 
@@ -42,7 +56,7 @@ class MaxLoad(ByInstance):
 
     def method(self, instance: Any) -> Method:
         """With the opening that covers the instance."""
-        rounds = _LONG_OPENING if len(getattr(instance, "nodes", ())) > _MANY_NODES else _OPENING
+        rounds = _EFFORT.long_opening if len(getattr(instance, "nodes", ())) > _EFFORT.many_nodes else _EFFORT.opening
         opening = Linear() if getattr(instance, "contiguous", False) else PartitionSearch(rounds=rounds)
         return WarmStarted(self.name, FAMILY, opening, lambda _: limited_max_load(self.solver))
 

@@ -16,12 +16,20 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.partition.linear import along, lines, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-# The dynamic program takes their square; on larger graphs lines are used instead.
-_MOST_IDEALS = 6000
-_PORTION = 200
-"""Ideals between looks at the clock."""
-# Orders that are tried, each a dynamic program.
-_LINES = 8
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    most_ideals: int = 6000
+    """The dynamic program takes their square; on larger graphs lines are used instead."""
+    portion: int = 200
+    """Ideals between looks at the clock."""
+    lines: int = 8
+    """Orders that are tried, each a dynamic program."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -105,13 +113,13 @@ class LatencySearch(Heuristic, uses=("seed", "start")):
         offer(start if isinstance(start, Partition) else None)
         blocks = ordered(instance)
         for number, line in enumerate(lines(blocks, np.random.default_rng(seed))):
-            if number == _LINES or (found is not None and clock.expired):
+            if number == _EFFORT.lines or (found is not None and clock.expired):
                 break
             own = along(blocks, line)
             bits = ideals_of(own.count, [(block, block + 1) for block in range(own.count - 1)], own.count + 1)
             assert bits is not None
             offer(_sequence(instance, own, bits, clock))
-        bits = ideals_of(blocks.count, blocks.order, _MOST_IDEALS)
+        bits = ideals_of(blocks.count, blocks.order, _EFFORT.most_ideals)
         if bits is not None and not clock.expired:
             offer(_sequence(instance, blocks, bits, clock))
         if found is None:
@@ -129,10 +137,10 @@ def _sequence(
     best, back = np.full((len(bits), k + 1), np.inf), np.zeros((len(bits), k + 1), dtype=np.int64)
     best[0] = 0.0
     block_s = blocks.processor_s[0] if instance.processors else np.full(blocks.count, np.inf)
-    for place in range(1, len(bits), _PORTION):
+    for place in range(1, len(bits), _EFFORT.portion):
         if clock.expired:
             return None
-        until = min(len(bits), place + _PORTION)
+        until = min(len(bits), place + _EFFORT.portion)
         kernels.least_sum(sets, costs.transfer, k, instance.memory_bytes, block_s, best, back, place, until)
     here, a = len(bits) - 1, int(np.argmin(best[-1]))
     if not np.isfinite(best[here, a]):

@@ -1,5 +1,6 @@
 """Sequences of stages between ideals of which none takes longer than a time, and the search for the least one."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
@@ -12,12 +13,20 @@ from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.heuristic import Clock
 
-_NEAR = 1e-6
-"""How near the limits of the bisection come before only what is strictly better is asked for."""
-_FIRST_STEP = 1.1
-"""By how much the first time tried is above the bound; the steps grow from there."""
-_MOST_STEPS = 12
-"""Steps that grow, to thousands of times the bound, before the question is whether anything fits at all."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    near: float = 1e-6
+    """How near the limits of the bisection come before only what is strictly better is asked for."""
+    first_step: float = 1.1
+    """By how much the first time tried is above the bound; the steps grow from there."""
+    most_steps: int = 12
+    """Steps that grow, far beyond any plan, before the question is whether anything fits at all."""
+
+
+_EFFORT = Effort()
 
 
 class Piece(NamedTuple):
@@ -177,13 +186,13 @@ def best_chain(chains: Chains, low_s: float, clock: Clock, every: bool = False) 
         The chains are those of all plans. Only then is a time that they exclude a bound, and reported as one.
     """
     bound_s = low_s
-    best, high_s, step, tried = None, inf, _FIRST_STEP, 0
+    best, high_s, step, tried = None, inf, _EFFORT.first_step, 0
     try:
         while low_s < high_s:
-            near = high_s - low_s <= _NEAR * high_s
+            near = high_s - low_s <= _EFFORT.near * high_s
             middle_s = (low_s + high_s) / 2
             limit_s = high_s if near else min(middle_s, low_s * step) if low_s else middle_s
-            if best is None and tried > _MOST_STEPS:
+            if best is None and tried > _EFFORT.most_steps:
                 limit_s = inf
             tried += 1
             chain = chains.within(limit_s)

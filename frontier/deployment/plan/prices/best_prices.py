@@ -29,7 +29,7 @@ class Effort:
     """What a search spends, and why so much."""
 
     new: int = 3
-    """Rows of a plan that are added in a turn: with more the program takes longer and the bound hardly rises faster."""
+    """Rows of a plan that are added in a turn: each makes the program larger."""
     new_tied: int = 1
     """The same of rows with a horizon taken off, which say nothing of many other plans."""
     much: float = 0.01

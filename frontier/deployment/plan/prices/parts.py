@@ -24,7 +24,7 @@ class Effort:
     turns: int = 5
     """Of a part between looks at the others: its bound may no longer be the least."""
     most_turns: int = 15
-    """Of a part before it is parted again, which gains more than late turns."""
+    """Of a part before it is parted again."""
     whole: float = 1e-6
     """Of a mixture: what may lie elsewhere in a group that is not divided, for the solver's rounding."""
     most_twins: int = 50_000
@@ -32,8 +32,8 @@ class Effort:
     most_simulated: int = 2000
     """Those that fit of which all are simulated: a fraction of a second."""
     much: float = 0.8
-    """Of what lies elsewhere in the most divided group: a group with this part of it counts as well. One in the middle
-    of a run of those divides plans best."""
+    """Of what lies elsewhere in the most divided group: a group with this part of it counts as well. The one in the
+    middle of the longest run of these parts the plans."""
 
 
 _EFFORT = Effort()

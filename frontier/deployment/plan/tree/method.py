@@ -35,13 +35,13 @@ class Effort:
     leaves: int = 1024
     """Plans that one call of the kernel may hand to the simulator; it goes on after them."""
     portion: int = 200
-    """Partial plans between the first looks at the clock: a few milliseconds' worth even where bounds are slow."""
+    """Partial plans between the first looks at the clock; more where these take little time."""
     most_portion: int = 20_000
-    """The same at most: tables of plans stay small."""
+    """The same at most."""
     step_s: float = 0.2
     """Seconds up to which the next step may look at twice as many: time limits are kept to that."""
     most_choices: int = 1500
-    """Of a group, for which all deployments are the scope unless it is said: with more, each look takes long."""
+    """Of a group, for which all deployments are the scope unless it is said."""
     ahead_from: int = 5
     """Groups from which prices of what is left are worth their time."""
     moves: int = 10_000
