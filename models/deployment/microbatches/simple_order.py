@@ -1,35 +1,49 @@
 """An order that always fits, which gives formulations their horizon, and starts of passes that follow an order."""
 
+from collections.abc import Iterator
+
 from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W, Words
+
+
+def with_weights(ticks: Ticks, chunk: int) -> list[Kind]:
+    """B, and W right behind it where it is a pass by itself."""
+    return [(chunk, B), (chunk, W)] if (chunk, W) in ticks.time else [(chunk, B)]
+
+
+def one_forward_one_backward(
+    ticks: Ticks, chain: tuple[int, ...], room: tuple[int, ...] | None = None
+) -> Iterator[tuple[int, list[Kind]]]:
+    """1F1B: device and word of each chunk of a chain, W right behind its B.
+
+    On the i-th of p chunks p - i + 1 F come first, but with ``room``, cells of every device, no more than fit. Then B
+    and F take turns, until only B are left.
+    """
+    n = ticks.instance.micro_batches
+    for place, chunk in enumerate(chain):
+        device, size, ahead = ticks.device[chunk], ticks.cells[chunk, F], min(n, len(chain) - place)
+        if room is not None and size:
+            ahead = max(1, min(ahead, room[device] // size))
+        word = [(chunk, F)] * ahead
+        for done in range(n):
+            word += with_weights(ticks, chunk)
+            word += [(chunk, F)] * (done + ahead < n)
+        yield device, word
 
 
 def simple_words(ticks: Ticks) -> Words:
     """1F1B with no more micro-batches in flight than fit, where devices have a chunk each; else one after another."""
-    n = ticks.instance.micro_batches
     words: list[list[Kind]] = [[] for _ in ticks.on]
-    one_each = len(ticks.device) == len(ticks.on)
     for chain in ticks.instance.chains:
-        if one_each:
-            for place, chunk in enumerate(chain):
-                size, most = ticks.cells[chunk, F], len(chain) - place
-                fits = ticks.loose_room[ticks.device[chunk]] // size if size else most
-                ahead = max(1, min(n, most, fits))
-                word = words[ticks.device[chunk]]
-                word += [(chunk, F)] * ahead
-                for done in range(n):
-                    word += _back(ticks, chunk)
-                    word += [(chunk, F)] * (done + ahead < n)
+        if len(ticks.device) == len(ticks.on):
+            for device, word in one_forward_one_backward(ticks, chain, ticks.loose_room):
+                words[device] += word
             continue
-        for _ in range(n):
+        for _ in range(ticks.instance.micro_batches):
             for chunk in chain:
                 words[ticks.device[chunk]].append((chunk, F))
             for chunk in reversed(chain):
-                words[ticks.device[chunk]] += _back(ticks, chunk)
+                words[ticks.device[chunk]] += with_weights(ticks, chunk)
     return tuple(map(tuple, words))
-
-
-def _back(ticks: Ticks, chunk: int) -> list[Kind]:
-    return [(chunk, B), (chunk, W)] if (chunk, W) in ticks.time else [(chunk, B)]
 
 
 def starts_of(ticks: Ticks, words: Words) -> list[list[int]]:

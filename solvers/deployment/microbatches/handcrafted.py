@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.deployment.microbatches.evaluate import evaluate_order
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
+from ddlopt.models.deployment.microbatches.simple_order import one_forward_one_backward, with_weights
 from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W, exact_ticks, order_of
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.deployment.microbatches.timing import value
@@ -54,11 +55,6 @@ class Handcrafted(Heuristic, uses=()):
         yield self.words(ticks)
 
 
-def with_weights(ticks: Ticks, chunk: int) -> Word:
-    """B, and W right behind it where it is a pass by itself."""
-    return [(chunk, B), (chunk, W)] if (chunk, W) in ticks.time else [(chunk, B)]
-
-
 def one_each(instance: Any) -> str | None:
     """Why an instance has not one chunk on every device, in one chain."""
     if len(instance.chains) > 1:
@@ -66,20 +62,6 @@ def one_each(instance: Any) -> str | None:
     if len(instance.chunks) > instance.devices:
         return "it needs one chunk a device"
     return None
-
-
-def one_forward_one_backward(ticks: Ticks, warm: list[int]) -> list[Word]:
-    """A given number of F on each chunk of the chain, then B and F in turn, and the B that are left."""
-    n = ticks.instance.micro_batches
-    words: list[Word] = [[] for _ in ticks.on]
-    for chunk, most in zip(ticks.instance.chains[0], warm, strict=True):
-        word, ahead = words[ticks.device[chunk]], min(n, most)
-        word += [(chunk, F)] * ahead
-        for done in range(n):
-            word += with_weights(ticks, chunk)
-            if done + ahead < n:
-                word.append((chunk, F))
-    return words
 
 
 @dataclass(frozen=True)
@@ -134,14 +116,11 @@ class OneFOneB(Handcrafted):
 
     def words(self, ticks: Ticks) -> list[Word]:
         """Of every device."""
-        chain = ticks.instance.chains[0]
-        warm = [len(chain) - place for place in range(len(chain))]
-        if self.capped:
-            for place, chunk in enumerate(chain):
-                size = ticks.cells[chunk, F]
-                most = ticks.room[ticks.device[chunk]] // size if size else warm[place]
-                warm[place] = max(1, min(warm[place], most))
-        return one_forward_one_backward(ticks, warm)
+        words: list[Word] = [[] for _ in ticks.on]
+        room = ticks.room if self.capped else None
+        for device, word in one_forward_one_backward(ticks, ticks.instance.chains[0], room):
+            words[device] = word
+        return words
 
 
 @dataclass(frozen=True)
