@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from ddlopt.models.codesign.formulations.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.tables import Floats, Tables
 from ddlopt.models.topology.bounds import least_hop_bytes
 
 _DIGITS = 12
-"""Parts of a pattern are one if they agree in this number of digits."""
+"""In which parts of patterns, and rows of loads, are compared, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +127,20 @@ def _seen_from_its_busiest(unit: csr_array) -> tuple[bytes, bytes]:
     place = (entries.row - busiest) % n * n + (entries.col - busiest) % n
     order = np.argsort(place)
     return place[order].tobytes(), np.round(entries.data[order], _DIGITS).tobytes()
+
+
+def heaviest_rows(loads: Floats) -> Floats:
+    """Rows of a non-negative matrix that no other row exceeds everywhere, each once; none that are all zero."""
+    largest = loads.max(initial=0.0)
+    if not largest > 0:
+        return np.zeros((0, loads.shape[1]))
+    _, first = np.unique(np.round(loads / largest, _DIGITS), axis=0, return_index=True)
+    rows = loads[first]
+    rows = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
+    kept = np.zeros_like(rows)
+    count = 0
+    for row in rows:
+        if row.any() and not (kept[:count] >= row).all(axis=1).any():
+            kept[count] = row
+            count += 1
+    return kept[:count]

@@ -233,7 +233,7 @@ def least_congestion(tables: Tables) -> float:
     """Bytes on the busiest link that no choice is below: least bytes times hops of each layer and edge by itself."""
     demand = demand_of(tables)
     hops = demand.hop_bytes.tolist()
-    total = sum(
+    total: float = sum(
         min(sum(hops[i] * amount for i, amount in own.items()) for own in strategies) for strategies in tables.own
     )
     for edge, amount in enumerate(tables.edge_bytes.tolist()):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from ddlopt.models.codesign.demand import heaviest_rows
 from ddlopt.models.codesign.formulations.rows.coupling import add_bytes
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies
 from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyProgram
@@ -15,9 +16,6 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
-
-_SAME = 12
-"""Loads that agree in this number of digits, relative to the largest, are taken for the same row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,20 +97,3 @@ class StrategiesOnRoutes(StrategyProgram):
             return terms <= 0
 
         add_iteration_time(block, instance, block.congestion)
-
-
-def heaviest_rows(loads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Rows of a non-negative matrix that no other row exceeds everywhere, each once; none that are all zero."""
-    largest = loads.max(initial=0.0)
-    if not largest > 0:
-        return np.zeros((0, loads.shape[1]))
-    _, first = np.unique(np.round(loads / largest, _SAME), axis=0, return_index=True)
-    rows = loads[first]
-    rows = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
-    kept = np.zeros_like(rows)
-    count = 0
-    for row in rows:
-        if row.any() and not (kept[:count] >= row).all(axis=1).any():
-            kept[count] = row
-            count += 1
-    return kept[:count]

@@ -8,11 +8,10 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from ddlopt.models.codesign.demand import Demand, demand_of, ring_factor
+from ddlopt.models.codesign.demand import Demand, demand_of, heaviest_rows, ring_factor
 from ddlopt.models.codesign.formulations.rows.congestion_cuts import CongestionCut, add_cuts
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, linear
 from ddlopt.models.codesign.formulations.rows.strategy_program import StrategyProgram
-from ddlopt.models.codesign.formulations.strategies_on_routes import heaviest_rows
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.tables import tables_of

@@ -9,13 +9,15 @@ from volume import for_each, slow
 
 from ddlopt import instances
 from ddlopt.frontier.codesign.classes import closed_parts_below
-from ddlopt.frontier.codesign.joint.exclusion import blocks_of_digits
+from ddlopt.frontier.codesign.joint.exclusion import Blocks, blocks_of_digits
 from ddlopt.frontier.codesign.joint.open_bound import bound_by_open_parts
 from ddlopt.frontier.codesign.joint.open_links import OpenPart, Options, links_of_block
 from ddlopt.frontier.codesign.layer_tree import LayerTree, Sums, best_weights
 from ddlopt.frontier.codesign.open_layers import (
+    Needs,
     moved_to,
     needs_of,
+    nothing_open,
     open_layers,
     strategies_of_readers,
     tables_left_open,
@@ -90,6 +92,17 @@ def test_images_of_a_block_are_blocks(n, size):
             met |= moved
             new += moved
         assert sorted(itertools.chain(*met)) == list(range(n))
+
+
+def test_a_load_that_is_not_symmetric_is_asked_for_with_all_links():
+    """One server sends a byte to each of the three others along a cycle: the busiest link carries three."""
+    instance = instances.load("codesign/tiny-tables-n4-d2").changed(degree=1)
+    tables, traffic = tables_of(instance), np.zeros((4, 4))
+    traffic[0, 1:] = 1.0
+    needs = Needs(traffic, np.zeros(len(tables.groups)), np.zeros(4))
+    part, byte_s = OpenPart(needs, Options(instance, nothing_open(tables))), 1 / instance.link_bandwidth_bytes_per_s
+    assert not Blocks(instance).exclude(part, 3.01 * byte_s, 0, CLOCK)
+    assert Blocks(instance).exclude(part, 2.99 * byte_s, 0, CLOCK)
 
 
 def test_images_of_options_are_options():

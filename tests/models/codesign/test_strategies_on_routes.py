@@ -7,7 +7,8 @@ import pytest
 from volume import for_each, seeds
 
 from ddlopt.instances.generators.codesign.random import random_job
-from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes, heaviest_rows
+from ddlopt.models.codesign.demand import heaviest_rows
+from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.topology import TopologyDesign
