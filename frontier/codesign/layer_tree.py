@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,12 +17,21 @@ from ddlopt.models.tolerances import TINY
 
 _DIGITS = 12
 """In which parts of patterns are compared."""
-_STEPS = 200
-"""Of cutting planes; most instances take half as many."""
-_CLOSE = 1e-5
-"""Part of the least sum that the best weights may gain."""
-_NEAR = 0.3
-"""Part of the way from the best weights to those that the planes propose; every third step goes all the way."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """When the search for weights ends."""
+
+    steps: int = 200
+    """Cutting planes at most: most instances take half as many."""
+    close: float = 1e-5
+    """Part of the least sum that the best weights may gain: a tenth of the gap at which methods stop by default."""
+    near: float = 0.3
+    """Part of the way from the best weights to those that the planes propose; every third step goes all the way."""
+
+
+_EFFORT = Effort()
 
 
 class Weights(NamedTuple):
@@ -183,7 +193,7 @@ def best_weights(tree: LayerTree) -> Weights:
     least_s = -np.inf
     planes: list[Floats] = []
     sums_are_1 = np.array([[1.0] * n + [0.0] * (k + 1), [0.0] * n + [1.0] * k + [0.0]])
-    for step in range(_STEPS):
+    for step in range(_EFFORT.steps):
         sums = Sums(tree, weights)
         if sums.least_s > least_s:
             best, least_s = weights, sums.least_s
@@ -201,9 +211,9 @@ def best_weights(tree: LayerTree) -> Weights:
             bounds=[(0, None)] * (n + k) + [(None, None)],
             method="highs",
         )
-        if answer.x is None or -answer.fun * unit - least_s <= _CLOSE * least_s:
+        if answer.x is None or -answer.fun * unit - least_s <= _EFFORT.close * least_s:
             break
-        share = 1.0 if step % 3 == 2 else _NEAR
+        share = 1.0 if step % 3 == 2 else _EFFORT.near
         servers, rows = np.maximum(answer.x[:n], 0), np.maximum(answer.x[n : n + k], 0)
         servers, rows = (
             share * new / new.sum() + (1 - share) * old for new, old in zip((servers, rows), best, strict=True)

@@ -61,8 +61,7 @@ class Effort:
     accurate : int
         Part of the gap asked for, inverted, that the bound's program may leave: the rest is for links.
     compositions : int
-        Kinds of columns of closed rings that are made for a choice at first: the most promising ones come first, and
-        later ones are seldom the best.
+        Kinds of columns of closed rings, the most promising ones, that are made for a choice at first.
     """
 
     opening: float = 0.2

@@ -1,6 +1,6 @@
 """Where servers stand on closed rings of links, so that traffic that has no ring finds short ways."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,12 +9,21 @@ from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.codesign.closed_columns import RingStart, rings_on
 from ddlopt.solvers.topology.balance.path_kernels import Floats
 
-_SCANS = 1e8
-"""Links looked at in one annealing, about; each move looks at all of them from every server."""
-# For few servers more of them find nothing better.
-_MOST_MOVES = 20000
-_HOT = 2e-3
-"""First temperature, as a part of the volume."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What annealing the orders of servers spends."""
+
+    scans: float = 1e8
+    """Links looked at in one annealing, about: a move looks at all of them from every server."""
+    most_moves: int = 20000
+    """For few servers more moves find nothing better."""
+    hot: float = 2e-3
+    """First temperature, as a part of the volume."""
+
+
+_EFFORT = Effort()
+
 _LEAST_LENGTH = 0.1
 """Part of the mean length that links have at least, so that few hops are better than many even where there is room."""
 
@@ -58,8 +67,8 @@ def arranged(instance: TopologyInstance, start: RingStart, lengths: Floats) -> R
         lengths,
         np.ascontiguousarray(traffic),
         duplex,
-        int(min(_MOST_MOVES, _SCANS / (heads.size * instance.servers))),
-        _HOT,
+        int(min(_EFFORT.most_moves, _EFFORT.scans / (heads.size * instance.servers))),
+        _EFFORT.hot,
     )
     moved = tuple(
         replace(cycle, order=tuple(row[: len(cycle.order)].tolist())) for row, cycle in zip(orders, cycles, strict=True)

@@ -34,7 +34,7 @@ class Effort:
     classes : int
         Excluding one takes seconds, and where many layers may take many strategies there are far more than these.
     listed_servers : int
-        Closed forms of a class take a tenth of a second at 256 servers, and grow with their cube.
+        Servers up to which classes are listed: beyond, closed forms of all of them take too long.
     servers : int
         Servers up to which a program may have links to all others; beyond, it takes minutes.
     """

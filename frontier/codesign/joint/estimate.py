@@ -28,7 +28,7 @@ class Effort:
     bisections: int = 14
     """To a ten-thousandth of the range: an estimate is no more exact."""
     sources: int = 32
-    """Servers from which distances are found, drawn at random where there are more: means need no more."""
+    """Servers from which distances are found, drawn at random where there are more."""
     better: float = 1e-5
     """Relative gain that is worth another start: estimates are coarser than this."""
 

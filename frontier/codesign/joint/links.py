@@ -2,6 +2,7 @@
 
 import itertools
 from contextlib import suppress
+from dataclasses import dataclass
 
 from ddlopt.frontier.codesign.joint.arrange import arranged, column_lengths
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
@@ -14,10 +15,20 @@ from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart
 
-_ARRANGED, _ROUNDS = 3, 2
-"""Compositions whose rings are put in better orders, and how often, each time with lengths from the balance before."""
-_SYMMETRIC_TRIALS = 50
-"""Sets of generators that are judged for each composition."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How many links are made."""
+
+    arranged: int = 3
+    """Compositions, the best ones, whose rings are put in better orders: each takes an annealing and a balance."""
+    rounds: int = 2
+    """How often orders are improved, each time with the lengths of the balance before."""
+    symmetric_trials: int = 50
+    """Sets of generators that are judged for each composition that is tried afterwards."""
+
+
+_EFFORT = Effort()
 
 
 def constructed(
@@ -48,7 +59,7 @@ def constructed(
         If none of the links join everybody.
     """
     enough = max(congestion_bounds(instance).values()) * (1 + clock.gap / 2)
-    cayley, _ = symmetric(instance, seed + trials, clock, _SYMMETRIC_TRIALS * trials)
+    cayley, _ = symmetric(instance, seed + trials, clock, _EFFORT.symmetric_trials * trials)
     if cayley is not None and cayley.congestion_bytes <= enough:
         return cayley, 0
     found: list[tuple[Balance, LinkStart]] = []
@@ -64,9 +75,9 @@ def constructed(
     built = len(found)
     found.sort(key=lambda each: each[0].congestion_bytes)
     best = found[0][0]
-    for balance_of, start in found[:_ARRANGED]:
+    for balance_of, start in found[: _EFFORT.arranged]:
         last = balance_of
-        for _ in range(_ROUNDS):
+        for _ in range(_EFFORT.rounds):
             if clock.expired or best.congestion_bytes <= enough or not isinstance(start, RingStart):
                 break
             start = arranged(instance, start, column_lengths(start, last.length))

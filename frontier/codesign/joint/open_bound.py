@@ -32,7 +32,7 @@ class Effort:
         Parts of the distance to the target by which a part is raised at once. A step that fails is halved, and a
         program for less than the last one gains less than it takes.
     program_s : float
-        Seconds after which a program is given up: most of those that end do so earlier.
+        Seconds after which a program is given up, so that one part does not take the time of all.
     """
 
     parts: int = 200_000

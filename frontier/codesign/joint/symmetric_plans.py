@@ -50,9 +50,9 @@ class Effort:
     gain: float = 1e-6
     """Relative gain of the program below which a round of columns is idle."""
     exact_servers: int = 24
-    """Servers up to which a program on the links alone ends the search; beyond, it takes minutes."""
+    """Servers up to which a program on the links alone ends the search: its flows grow with the square of servers."""
     mip_s: float = 30.0
-    """Seconds for whole strategies: most programs end earlier."""
+    """Seconds for whole strategies, at most."""
 
 
 _EFFORT = Effort()

@@ -24,9 +24,9 @@ class Effort:
     """Which levels of effort a job has."""
 
     provable_servers: int = 16
-    """Servers up to which exact methods of the topology family are asked; beyond, none ends in the time of a search."""
+    """Servers up to which the exact methods of the topology family are asked as well."""
     tiny_servers: int = 6
-    """Servers up to which a proof takes hardly longer than a search, and is asked for at once."""
+    """Servers up to which a proof takes hardly longer than a search, so that nothing is constructed first."""
     first_proof: float = 0.05
     """Part of its time that each exact method has before any has all of it: where one is slow another may not be."""
     searched_rings: int = 2000
