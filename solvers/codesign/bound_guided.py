@@ -22,7 +22,7 @@ from ddlopt.solvers import chain
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.codesign.closed_columns import balanced, starts_for
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.half_rounds import best_on_routes, best_strategies, limits_of
+from ddlopt.solvers.codesign.half_rounds import best_on_routes, best_strategies, limits_of, nothing_fits
 from ddlopt.solvers.codesign.planes import answer_topology
 from ddlopt.solvers.codesign.topoopt.alternating import Alternating
 from ddlopt.solvers.contracts import Limits, Status
@@ -217,10 +217,7 @@ class _Search:
         except SolverError:  # bytes too far apart for a program
             return None
         if found.status is Status.INFEASIBLE:
-            raise InfeasibleError(
-                f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of every "
-                f"server and can be sent over links of degree {self.instance.degree}"
-            )
+            raise nothing_fits(self.instance)
         self.bound_s = found.bound_s
         self._report()
         return found.choices if found.choices not in self.known else self._propose()

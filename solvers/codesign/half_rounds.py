@@ -114,8 +114,25 @@ def best_strategies(
     nodes: int | None = None,
     most_s: float = math.inf,
     watch: ProgressCallback | None = None,
+    backend: Backend | None = None,
 ) -> Proposed:
-    """The strategies that a program likes best, by HiGHS, which stops after ``nodes`` nodes, if there is a limit.
+    """The strategies that a program likes best, by HiGHS where no other ``backend`` is given.
+
+    Parameters
+    ----------
+    instance : CodesignInstance
+    formulation : StrategyBound or StrategiesOnRoutes
+    clock : Clock
+        Of whoever asks: building the program and solving it take most of what it has left, at most ``most_s`` seconds.
+    seed : int
+    start : sequence of int, optional
+        Index of each layer's strategy: the first incumbent.
+    nodes : int, optional
+        After which HiGHS stops.
+    most_s : float
+    watch : callable, optional
+        Told of better strategies and bounds, in seconds of an iteration.
+    backend : Backend, optional
 
     Raises
     ------
@@ -141,10 +158,18 @@ def best_strategies(
 
     watcher = None if watch is None else lambda point: watch(shown(point))
     with clock.lending_ctrl_c():
-        outcome = within_nodes(Highs(), nodes).solve(model, limits, seed, watcher, warm=start is not None)
+        outcome = within_nodes(backend or Highs(), nodes).solve(model, limits, seed, watcher, warm=start is not None)
     clock.interrupted |= outcome.interrupted
     choices = None if outcome.objective is None else formulation.read(block, instance)
     return Proposed(choices, seconds(outcome.bound), outcome, tuple(map(shown, outcome.trace)))
+
+
+def nothing_fits(instance: CodesignInstance) -> InfeasibleError:
+    """What to raise where a bound's program has no solution."""
+    return InfeasibleError(
+        f"codesign instance '{instance.name}': no choice of strategies fits into the memory of every "
+        f"server and can be sent over links of degree {instance.degree}"
+    )
 
 
 def best_on_routes(

@@ -1,17 +1,15 @@
 """The master of the decomposition: the choice of strategies that a certified bound likes best."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.models.codesign.instance import CodesignInstance
-from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.codesign.half_rounds import within_nodes
+from ddlopt.solvers.codesign.half_rounds import best_strategies, nothing_fits
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.heuristic import Clock
 
 Choices = tuple[int, ...]
 
@@ -85,19 +83,11 @@ class Master:
             bound.
         """
         formulation = WholePorts(cuts=tuple(assumed.items()), most_s=most_s, detour_hops=detour_hops)
-        model = build_model(self.instance.family, formulation, self.instance)
-        block = model.component(self.instance.family)
-        if start is not None:
-            formulation.start(block, self.instance, start)
-        outcome = within_nodes(self.backend, nodes).solve(model, limits, seed, warm=start is not None)
-        if outcome.status is Status.INFEASIBLE and most_s is not None:
-            return Proposal(None, most_s if detour_hops <= 2 else 0.0, dict(assumed), outcome.interrupted)
-        if outcome.status is Status.INFEASIBLE:
-            raise InfeasibleError(
-                f"codesign instance '{self.instance.name}': no choice of strategies fits into the memory of every "
-                f"server and can be sent over links of degree {self.instance.degree}"
-            )
-        value = outcome.bound if detour_hops <= 2 else None
-        bound = 0.0 if value is None else formulation.objective_value(self.instance, value)
-        choices = None if outcome.objective is None else formulation.read(block, self.instance)
-        return Proposal(choices, bound if math.isfinite(bound) else 0.0, dict(assumed), outcome.interrupted)
+        clock = Clock(limits, None)
+        found = best_strategies(self.instance, formulation, clock, seed, start, nodes, backend=self.backend)
+        if found.status is Status.INFEASIBLE and most_s is None:
+            raise nothing_fits(self.instance)
+        bound_s = most_s if found.status is Status.INFEASIBLE else found.bound_s
+        # With more hops than the least it is no bound.
+        certified_s = (bound_s or 0.0) if detour_hops <= 2 else 0.0
+        return Proposal(found.choices, certified_s, dict(assumed), found.outcome.interrupted)
