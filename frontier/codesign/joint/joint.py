@@ -1,6 +1,5 @@
 """The exact method for the joint problem: the two planes apart, each answering the other, until both agree."""
 
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -67,10 +66,6 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
         Choices of strategies that get a design.
     backend : Backend
         For the master.
-    executor : concurrent.futures.Executor, optional
-        Where several topology problems at once are to be answered; it must be of processes.
-    together : int
-        How many of them.
 
     Notes
     -----
@@ -89,8 +84,6 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     topology_s: float = 60.0
     most_choices: int = 1000
     backend: Backend = field(default_factory=Highs)
-    executor: Executor | None = None
-    together: int = 1
 
     kernels: ClassVar[tuple[str, ...]] = (
         *BranchAndBound.kernels,
@@ -102,9 +95,8 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
     def __post_init__(self) -> None:
         if not self.topology_s > 0:
             raise OptionError(f"topology_s must be positive, got {self.topology_s}")
-        for option in ("most_choices", "together"):
-            if getattr(self, option) < 1:
-                raise OptionError(f"{option} must be at least 1, got {getattr(self, option)}")
+        if self.most_choices < 1:
+            raise OptionError(f"most_choices must be at least 1, got {self.most_choices}")
 
     @property
     def name(self) -> str:
@@ -113,16 +105,7 @@ class Joint(CertifiedMethod, uses=("seed", "start")):
 
     def find(self, instance: CodesignInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan, and the bound."""
-        search = Search(
-            instance,
-            Master(instance, self.backend),
-            clock,
-            seed,
-            self.topology_s,
-            self.most_choices,
-            self.executor,
-            self.together,
-        )
+        search = Search(instance, Master(instance, self.backend), clock, seed, self.topology_s, self.most_choices)
         search.run(start)
         plan = search.plan()
         return MethodOutput(plan, search.figures(), search.bound_s, versions={"solver": self.backend.name})

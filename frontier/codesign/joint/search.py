@@ -4,7 +4,6 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -39,8 +38,6 @@ class Search:
     seed: int
     topology_s: float
     most_choices: int
-    executor: Executor | None = None
-    together: int = 1
     candidates: dict[tuple[float, ...], Candidate] = field(default_factory=dict)
     proposals: list[Proposal] = field(default_factory=list)
     spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -72,7 +69,7 @@ class Search:
 
     def _open(self) -> None:
         """Begin with the usual strategies, those that prices like, and what an estimate makes of either."""
-        self._work_on([self._candidate(self._first_choices())[0]])
+        self._work_on(self._candidate(self._first_choices())[0])
         self._bound_classes(early=True)
         self._solve_without_cuts()
         self._look_for_symmetric()
@@ -82,7 +79,7 @@ class Search:
             for each in (choices, self._improved(choices, self.seed + place)):
                 candidate, new = self._candidate(each)
                 if new and not self.done:
-                    self._work_on([candidate])
+                    self._work_on(candidate)
         self._descend_from_best()
         self._fit_ports()
 
@@ -118,7 +115,7 @@ class Search:
             return
         candidate, new = self._candidate(proposal.choices)
         while new and not self.done and candidate.next_kind == "construct":
-            self._work_on([candidate])
+            self._work_on(candidate)
         if new and not self.done:
             self._improve_nearby(candidate, fitted=False)
 
@@ -139,7 +136,8 @@ class Search:
         if choices is None or self.done:
             return
         candidate, new = self._candidate(choices)
-        self._work_on([candidate] if new else [])
+        if new:
+            self._work_on(candidate)
         while choices is not None and choices not in self.proven and not self.done and len(self.proven) < EFFORT.proven:
             each = untouched(self.instance, choices)
             if math.isinf(load := each.answer.bound_bytes) or load <= each.least_bytes * (1 + IMPROVEMENT_TOL):
@@ -190,9 +188,9 @@ class Search:
             self._update(candidate, replace(candidate.answer, busiest_bytes=load, found=design, method="start"))
             return
         # The plan of a relative, with other links: its strategies may be good here, too.
-        self._work_on([candidate])
+        self._work_on(candidate)
         while not self.done and candidate.next_kind == "construct":
-            self._work_on([candidate])
+            self._work_on(candidate)
 
     def _explore(self) -> bool:
         """Ask the master for promising choices and find links for them; False if it has nothing to add."""
@@ -211,7 +209,7 @@ class Search:
         candidate, new = self._candidate(proposal.choices or self._first_choices())
         if new:
             self.counts["choices"] += 1
-            self._work_on([candidate])
+            self._work_on(candidate)
             self._improve_nearby(candidate, fitted=detour is None)
         elif detour is None:
             # Either the program must be solved more accurately, or the cut is too blunt to see the difference.
@@ -229,7 +227,7 @@ class Search:
         other, new = self._candidate(self._improved(candidate.choices, self.seed + self.counts["masters"]))
         if new and not self.done:
             self.counts["choices"] += 1
-            self._work_on([other])
+            self._work_on(other)
 
     def _improved(self, choices: Choices, seed: int) -> Choices:
         """What a local search under the estimate makes of choices."""
@@ -298,7 +296,7 @@ class Search:
             return False
         self.counts["searches"] += not cheap
         best_s = self.best_s
-        self._work_on(picked[: self.together])
+        self._work_on(picked[0])
         if self.best_s < best_s:
             self._descend_from_best()
         return True
@@ -307,24 +305,17 @@ class Search:
         more = levels_left(candidate.job, candidate.answer) > 0 and not candidate.answer.proven
         return more and candidate.bound_s < self.target_s
 
-    def _work_on(self, candidates: list[Candidate]) -> None:
-        """The next level for each, in parallel where there is an executor."""
-        began = time.perf_counter()
-        limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / EFFORT.accurate)
-        # A start of a relative may have had all that there is.
-        with_jobs = [(each, each.job) for each in candidates if each.job and levels_left(each.job, each.answer) > 0]
-        asked = [(job, each.answer, limits, self.seed, self._links()) for each, job in with_jobs]
-        if self.executor is None or len(asked) < 2:
-            answers = [deepened(*each, self.clock) for each in asked]
-        else:
-            answers = [future.result() for future in [self.executor.submit(deepened, *each) for each in asked]]
-        self.counts["designs"] += len(asked)
+    def _work_on(self, candidate: Candidate) -> None:
+        """The next level of effort for it; a start of a relative may have had all that there is."""
+        answer, began = candidate.answer, time.perf_counter()
+        if candidate.job is not None and levels_left(candidate.job, answer) > 0:
+            limits = Limits(self._seconds(1.0, self.topology_s), self.clock.gap / EFFORT.accurate)
+            answer = deepened(candidate.job, answer, limits, self.seed, self._links(), self.clock)
+            self.counts["designs"] += 1
+        elif candidate.job is not None:
+            return
         self.spent_s["topology"] += time.perf_counter() - began
-        for (each, _), answer in zip(with_jobs, answers, strict=True):
-            self._update(each, answer)
-        for each in candidates:
-            if each.job is None:
-                self._update(each, each.answer)
+        self._update(candidate, answer)
 
     def _links(self) -> TopologyDesign | None:
         """Those of the incumbent, where a search can begin from them."""

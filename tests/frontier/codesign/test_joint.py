@@ -1,9 +1,7 @@
 """The decomposition against every choice of strategies with its exact topology."""
 
 import itertools
-import pickle
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -169,7 +167,7 @@ def test_a_plan_of_a_relative_gives_its_strategies():
     # Nothing more is done for it where nothing is left to do.
     candidate.answer = replace(candidate.answer, level=10)
     known = candidate.answer
-    search._work_on([candidate])
+    search._work_on(candidate)
     assert candidate.answer is known
 
 
@@ -322,7 +320,7 @@ def test_trace_narrows():
     assert max(bounds) <= result.objective * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("option", [{"topology_s": 0.0}, {"most_choices": 0}, {"together": 0}])
+@pytest.mark.parametrize("option", [{"topology_s": 0.0}, {"most_choices": 0}])
 def test_odd_options(option):
     with pytest.raises(OptionError, match=next(iter(option))):
         Joint(**option)
@@ -371,25 +369,6 @@ def test_effort_never_makes_an_answer_worse():
         answer = deeper
     assert answer.bound_bytes <= answer.busiest_bytes
     assert answer.design is not None
-
-
-@pytest.mark.slow
-def test_topology_problems_in_parallel_give_the_same_optimum():
-    instance = drawn(9)
-    alone = Joint().solve(instance, Limits())
-    with ThreadPoolExecutor(2) as executor:
-        together = Joint(executor=executor, together=2).solve(instance, Limits())
-    assert together.status is alone.status is Status.OPTIMAL
-    assert together.objective == pytest.approx(alone.objective, rel=1e-4)
-
-
-@pytest.mark.parametrize("servers", [4, 12])
-def test_answers_travel_between_processes(servers):
-    job = job_of(one_layer(servers, 2, ((tuple(range(servers)),), 1.0)), (0,))
-    answer = deepened(job, first_answer(job), Limits(), 0)
-    copy = pickle.loads(pickle.dumps(answer))
-    assert copy.busiest_bytes == answer.busiest_bytes
-    assert copy.design == answer.design
 
 
 def test_estimate_is_exact_where_columns_suit_the_groups():
