@@ -13,9 +13,9 @@ from ddlopt.certificates.codesign.choices import Choices
 from ddlopt.certificates.codesign.exact import ExactFigures, Sent, part_of
 from ddlopt.certificates.own import OwnCertificate
 from ddlopt.certificates.topology import DesignCertificate, check_certificate
+from ddlopt.certificates.topology.exact_bounds import exact_lower_bound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, RefutedError, SolverError
-from ddlopt.models.topology.exact_bounds import exact_lower_bound
 from ddlopt.models.topology.instance import TopologyInstance
 
 _MOST_SERVERS = 16
@@ -43,8 +43,8 @@ class ChoiceCertificate(OwnCertificate):
     The checker goes through all choices of strategies in whole numbers (:class:`.Choices`). What is left by sums is
     excluded one by one. With the compute time of the choice in rational numbers, its job would have to be served with
     less than some y bytes on the busiest link; and either the topology's combinatorial bound says that it is not
-    (:func:`~ddlopt.models.topology.exact_bounds.exact_lower_bound`), or a job of the file does. Of that job, which some
-    choice makes, the file has a branch and bound over designs
+    (:func:`~ddlopt.certificates.topology.exact_bounds.exact_lower_bound`), or a job of the file does. Of that job,
+    which some choice makes, the file has a branch and bound over designs
     (:mod:`~ddlopt.certificates.topology.check`): no links, rings and routes serve it with v bytes or less. Links
     that serve a job serve any part of it, and λ of everything with λ of the load; so a choice that sends at least λ of
     all that the job does needs more than λ v.

@@ -8,5 +8,5 @@ __all__ = ["Checked", "DesignCertificate", "check_certificate"]
 OWN = "hops.certificate:HopCertificate"
 """The kind of proofs that only this problem has: ``module:class``."""
 
-EXACT_BOUND = "ddlopt.models.topology.exact_bounds:exact_lower_bound"
+EXACT_BOUND = "ddlopt.certificates.topology.exact_bounds:exact_lower_bound"
 """The combinatorial bound without any rounding, as a fraction: ``module:function``."""

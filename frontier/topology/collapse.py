@@ -8,10 +8,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup, abelian_level_sizes
 from ddlopt.models.gossip.circulant.symmetry import Indices
 from ddlopt.models.topology.assembly import assemble, decompose
-from ddlopt.models.topology.bounds import abelian_level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 

@@ -6,7 +6,7 @@ For the links of one design see :func:`metric_bound`.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import comb, inf
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,6 @@ from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.metric import metric_bound
 
 __all__ = [
-    "abelian_ball",
-    "abelian_level_sizes",
     "congestion_bounds",
     "hop_bytes_out",
     "least_hop_bytes",
@@ -198,46 +196,6 @@ def least_hop_bytes(traffic: Array, degree: int, duplex: bool) -> float:
     # There are no prices on rows and columns at once: what few send to many is taken apart from the rest.
     parts = np.where(to_many, traffic, 0.0), np.where(to_many, 0.0, traffic).T
     return max(least, sum(sum(bytes_under_way(part, levels)) for part in parts))
-
-
-def abelian_ball(radius: int, generators: int, directed: bool) -> int:
-    """Most elements within ``radius`` hops of the identity in a Cayley graph of an abelian group.
-
-    Valid for designs of that class only (circulants, tori, hypercubes), not for all designs. Sums of at most D
-    generators do not depend on their order, so that there are C(D + k, k) of them; with k generators and their inverses
-    Σ_i 2^i C(k, i) C(D, i).
-    """
-    k, D = generators, radius
-    if directed:
-        return comb(D + k, k)
-    return sum(2**i * comb(k, i) * comb(D, i) for i in range(min(k, D) + 1))
-
-
-def abelian_level_sizes(order: int, degree: int, duplex: bool = False, exponent: int | None = None) -> list[int]:
-    """Most elements at distance 1, 2, … from the identity in an abelian Cayley graph; their sum is at most order - 1.
-
-    A shortest word uses a generator fewer times than its order, and the order of the summands does not matter. So the
-    ball of radius D is at most the sum of the first coefficients of a product with one factor per generator: 1 + x +
-    … + x^(e-1) for one direction, 1 + 2x + 2x² + … for a generator and its inverse, 1 + x for one of order two. e is
-    the group's ``exponent``, the largest order. Duplex interfaces make the most of pairs; an odd one is of order two.
-    """
-    longest = (exponent or order) - 1
-    single = np.ones(min(longest, order) + 1)
-    if not duplex:
-        factors = [single] * degree
-    else:
-        pair = np.array([1.0, *[2.0] * (longest // 2), *[1.0] * (longest % 2)])
-        factors = [pair if longest > 1 else np.ones(2)] * (degree // 2 if longest > 1 else degree)
-        factors += [np.ones(2)] * (degree % 2 if longest > 1 else 0)
-    sizes, left = np.ones(1), order - 1
-    for factor in factors:
-        sizes = np.minimum(np.convolve(sizes, factor)[: order + 1], order)
-    levels = []
-    for size in sizes[1:].astype(int).tolist():
-        if left:
-            levels.append(min(size, left))
-            left -= levels[-1]
-    return levels
 
 
 def _traffic_and_reduction(instance: TopologyInstance) -> tuple[Array, Array]:

@@ -88,19 +88,6 @@ def is_coset(members: Sequence[int], servers: int) -> bool:
     return size > 0 and servers % size == 0 and tuple(members) == coset(servers, size, members[0])
 
 
-def coset_generators(servers: int) -> dict[int, tuple[int, ...]]:
-    """Ring generators on *server numbers* for each group size k > 1 that divides ``servers``: (servers / k) * p.
-
-    The ring of p in any coset of size k is the walk ``s -> s + (servers / k) * p (mod servers)``.
-
-    Examples
-    --------
-    >>> coset_generators(6)
-    {2: (3,), 3: (2, 4), 6: (1, 5)}
-    """
-    return {k: tuple(servers // k * p for p in totients(k)) for k in _divisors(servers) if k > 1}
-
-
 def _divisors(n: int) -> list[int]:
     """All divisors, in order; SymPy has them too, and takes longer to import than to count to n."""
     return [k for k in range(1, n + 1) if n % k == 0]

@@ -4,8 +4,6 @@ import random
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from ddlopt.models.errors import SolverError
-
 Plane = tuple[tuple[int, int], ...]
 """Pairs of servers that one optical plane joins; no server appears twice in the same role."""
 
@@ -57,35 +55,6 @@ def colour_planes(
     if colours is None and len(edges) <= EXHAUSTIVE_LINKS:
         colours = _exhaustive(edges, degree)
     return None if colours is None else _planes(edges, colours, degree)
-
-
-def one_way_planes(servers: int, links: Mapping[tuple[int, int], int]) -> tuple[Plane, ...]:
-    """Split one-way links into as few planes as possible, each a (partial) permutation.
-
-    By König's theorem the largest in- or out-degree suffices: transmitters and receivers are the two sides of a
-    bipartite multigraph.
-
-    Parameters
-    ----------
-    servers : int
-    links : mapping (i, j) -> count
-        Ordered pairs.
-
-    Returns
-    -------
-    tuple of planes
-        As many as the largest degree; together they hold exactly ``links``.
-    """
-    edges = _copies((i, servers + j, count) for (i, j), count in links.items())
-    degrees = [0] * (2 * servers)
-    for u, v in edges:
-        degrees[u] += 1
-        degrees[v] += 1
-    planes = max(degrees, default=0)
-    colours = _kempe(2 * servers, edges, planes, random.Random(0))
-    if colours is None:
-        raise SolverError("one-way links were not coloured with their largest degree, against König's theorem")
-    return tuple(tuple((u, v - servers) for u, v in plane) for plane in _planes(edges, colours, planes))
 
 
 def _copies(links: Iterator[tuple[int, int, int]]) -> list[tuple[int, int]]:

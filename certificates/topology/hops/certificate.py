@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.certificates.own import OwnCertificate
+from ddlopt.certificates.topology.exact_bounds import exact_iteration_s
 from ddlopt.certificates.topology.hops.listing import Listing, bytes_beyond, bytes_times_length, key_of, not_listed
 from ddlopt.models.errors import NotApplicableError, RefutedError
-from ddlopt.models.topology.exact_bounds import exact_iteration_s
 from ddlopt.models.topology.instance import TopologyInstance
 
 Ints = npt.NDArray[np.int64]

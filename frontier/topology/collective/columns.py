@@ -6,6 +6,14 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ddlopt.frontier.topology.collective.prices import Wanted, cheapest, least_cost, price_bound
+from ddlopt.frontier.topology.collective.shares import (
+    DENOMINATORS,
+    FINE,
+    Column,
+    Generation,
+    Shares,
+    roundings,
+)
 from ddlopt.models.topology.collective.bounds import bandwidth_bound, exact_collective_bound, latency_bound
 from ddlopt.models.topology.collective.instance import (
     Arc,
@@ -16,18 +24,10 @@ from ddlopt.models.topology.collective.instance import (
     busy_s,
     longest_way,
 )
+from ddlopt.models.topology.collective.paths import loads
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
-from ddlopt.solvers.topology.collective.shares import (
-    DENOMINATORS,
-    FINE,
-    Column,
-    Generation,
-    Shares,
-    loads,
-    roundings,
-)
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.frontier.topology.collective.columns import seconds_of
+from ddlopt.frontier.topology.collective.shares import (
+    SAME,
+    Column,
+    Generation,
+    roundings,
+)
 from ddlopt.frontier.topology.collective.single_ring import MOST, best_order
 from ddlopt.frontier.topology.collective.tours import EXACT, Floats, good_tour, least_tour
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.bounds import bandwidth_bound
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path
-from ddlopt.models.topology.collective.paths import shortest, through_switches
+from ddlopt.models.topology.collective.paths import loads, shortest, through_switches
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 from ddlopt.solvers.topology.collective.baselines import ring_trees
-from ddlopt.solvers.topology.collective.shares import (
-    SAME,
-    Column,
-    Generation,
-    loads,
-    roundings,
-)
 
 Ring = tuple[Path, ...]
 """Paths from each accelerator to the next one, all around."""

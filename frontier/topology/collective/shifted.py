@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ddlopt.frontier.topology.collective.shares import Column, Generation, roundings
 from ddlopt.frontier.topology.collective.shifts import Shifts, shifts
 from ddlopt.models.topology.collective.bounds import bandwidth_bound
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
+from ddlopt.models.topology.collective.paths import loads
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
-from ddlopt.solvers.topology.collective.shares import Column, Generation, loads, roundings
 from ddlopt.solvers.topology.collective.spanning import least_spanning, over_switches, path_of
 
 

@@ -11,16 +11,16 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
-from ddlopt.frontier.topology.collective.tours import Floats
-from ddlopt.models.errors import NoSolutionError
-from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
-from ddlopt.solvers.topology.collective.shares import (
+from ddlopt.frontier.topology.collective.shares import (
     SAME,
     Column,
     Generation,
-    loads,
     roundings,
 )
+from ddlopt.frontier.topology.collective.tours import Floats
+from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path
+from ddlopt.models.topology.collective.paths import loads
 
 MOST = 9
 """Accelerators up to which all orders are kept: 40 320."""

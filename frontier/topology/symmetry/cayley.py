@@ -134,3 +134,30 @@ class AbelianGroup:
         keep = [order for order in orders if tuple(factors[i] for i in order) == factors]
         exchanges = self.index(self.elements[:, np.array(keep)].swapaxes(0, 1))
         return np.unique(self.scalings[:, exchanges].reshape(-1, self.order), axis=0)
+
+
+def abelian_level_sizes(order: int, degree: int, duplex: bool = False, exponent: int | None = None) -> list[int]:
+    """Most elements at distance 1, 2, … from the identity in an abelian Cayley graph; their sum is at most order - 1.
+
+    A shortest word uses a generator fewer times than its order, and the order of the summands does not matter. So the
+    ball of radius D is at most the sum of the first coefficients of a product with one factor per generator: 1 + x +
+    … + x^(e-1) for one direction, 1 + 2x + 2x² + … for a generator and its inverse, 1 + x for one of order two. e is
+    the group's ``exponent``, the largest order. Duplex interfaces make the most of pairs; an odd one is of order two.
+    """
+    longest = (exponent or order) - 1
+    single = np.ones(min(longest, order) + 1)
+    if not duplex:
+        factors = [single] * degree
+    else:
+        pair = np.array([1.0, *[2.0] * (longest // 2), *[1.0] * (longest % 2)])
+        factors = [pair if longest > 1 else np.ones(2)] * (degree // 2 if longest > 1 else degree)
+        factors += [np.ones(2)] * (degree % 2 if longest > 1 else 0)
+    sizes, left = np.ones(1), order - 1
+    for factor in factors:
+        sizes = np.minimum(np.convolve(sizes, factor)[: order + 1], order)
+    levels = []
+    for size in sizes[1:].astype(int).tolist():
+        if left:
+            levels.append(min(size, left))
+            left -= levels[-1]
+    return levels

@@ -1,5 +1,7 @@
-"""Shortest paths of a collective's links at prices."""
+"""Shortest paths of a collective's links at prices, and how often paths use a link."""
 
+import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from math import inf
@@ -103,3 +105,8 @@ def through_switches(
             if target < count and target != source:
                 costs[source][target], paths[source][target] = cost, path
     return costs, paths
+
+
+def loads(paths: Iterable[Path]) -> Counter[Arc]:
+    """How often each link is used."""
+    return Counter(link for path in paths for link in itertools.pairwise(path))

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology.collective.cuts import broadcast_cut, capacities
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, Path, Tree
-from ddlopt.solvers.topology.collective.shares import loads
+from ddlopt.models.topology.collective.paths import loads
 from ddlopt.solvers.topology.collective.spanning import least_spanning, over_switches, path_of
 
 

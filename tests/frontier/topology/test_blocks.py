@@ -11,11 +11,11 @@ from brute_force import brute_force
 from topology_cases import job
 from volume import for_each, slow, spread
 
+from ddlopt.certificates.topology.exact_bounds import exact_lower_bound
 from ddlopt.frontier.topology.blocks.block_bound import partitions
 from ddlopt.frontier.topology.blocks.bounds import blocks_bound, congestion_bounds
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology.bounds import lower_bound
-from ddlopt.models.topology.exact_bounds import exact_lower_bound
 from ddlopt.models.topology.problem import PROBLEM
 
 

@@ -1,14 +1,14 @@
 """Cayley graphs of abelian groups: arithmetic, automorphisms and distances."""
 
 from itertools import combinations
-from math import isqrt
+from math import comb, isqrt
 
 import numpy as np
 import pytest
 from sympy.combinatorics.named_groups import AbelianGroup as DirectProductOfCycles
 from volume import for_each, spread
 
-from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
+from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup, abelian_level_sizes
 
 
 def closed(group, generators):
@@ -128,3 +128,19 @@ def test_witnesses_of_large_circulants(n, generators, longest):
 def test_chord_like_circulants_reach_the_digit_bound(base, digits):
     group = AbelianGroup((base**digits,))
     assert diameter(group, [base**i for i in range(digits)]) == digits * (base - 1)
+
+
+def test_level_sizes_are_those_of_abelian_balls():
+    """Within D hops of the identity: C(D + k, k) sums of k generators, Σ_i 2^i C(k, i) C(D, i) with their inverses."""
+    for k, order in ((2, 60), (3, 90)):
+        directed, undirected = abelian_level_sizes(order, k), abelian_level_sizes(order, 2 * k, duplex=True)
+        for radius in range(4):
+            assert 1 + sum(directed[:radius]) == min(order, comb(radius + k, k))
+            assert 1 + sum(undirected[:radius]) == min(
+                order, sum(2**i * comb(k, i) * comb(radius, i) for i in range(4))
+            )
+    assert abelian_level_sizes(16, 2) == [2, 3, 4, 5, 1]
+    assert abelian_level_sizes(16, 3, duplex=True) == [3, 4, 4, 4]
+    assert abelian_level_sizes(16, 4, exponent=2) == abelian_level_sizes(16, 4, True, exponent=2) == [4, 6, 4, 1]
+    assert abelian_level_sizes(9, 1) == [1] * 8
+    assert abelian_level_sizes(9, 1, duplex=True) == [1]

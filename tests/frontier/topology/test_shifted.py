@@ -12,16 +12,16 @@ from volume import for_each, seeds, slow
 import ddlopt
 from ddlopt.frontier.topology.collective.arborescence import least_arborescence
 from ddlopt.frontier.topology.collective.rings import Rings
+from ddlopt.frontier.topology.collective.shares import Column, best_shares
 from ddlopt.frontier.topology.collective.shifted import Shifted
 from ddlopt.frontier.topology.collective.shifts import shifts
 from ddlopt.instances import generators
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
-from ddlopt.models.topology.collective.paths import shortest
+from ddlopt.models.topology.collective.paths import loads, shortest
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.topology.collective.forest import Forest
-from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
 from ddlopt.solvers.topology.collective.spanning import least_spanning
 
 LIMITS = Limits(time_s=60.0, gap=0.0)

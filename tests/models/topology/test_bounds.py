@@ -9,13 +9,12 @@ from scipy.sparse.csgraph import shortest_path
 from topology_cases import DANOINT, all_to_all, job
 from volume import for_each, spread
 
+from ddlopt.certificates.topology.exact_bounds import exact_lower_bound
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import AllReduceGroup, TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.bounds import (
     Effort,
-    abelian_ball,
-    abelian_level_sizes,
     congestion_bounds,
     least_hop_bytes,
     level_sizes,
@@ -24,7 +23,6 @@ from ddlopt.models.topology.bounds import (
     pairs_within,
     views_of,
 )
-from ddlopt.models.topology.exact_bounds import exact_lower_bound
 from ddlopt.solvers.topology.balance.balance import Job, balance, heads_of
 from ddlopt.solvers.topology.balance.exact import polish
 
@@ -206,21 +204,6 @@ def test_hopeless_degrees_are_refused(instance):
 )
 def test_level_sizes(degree, duplex, sizes):
     assert list(level_sizes(15, degree, duplex)) == sizes
-
-
-def test_abelian_balls():
-    assert [abelian_ball(D, 3, directed=True) for D in range(1, 5)] == [4, 10, 20, 35]
-    assert [abelian_ball(D, 2, directed=False) for D in range(1, 6)] == [2 * D * D + 2 * D + 1 for D in range(1, 6)]
-    for k, order in ((2, 60), (3, 90)):
-        directed, undirected = abelian_level_sizes(order, k), abelian_level_sizes(order, 2 * k, duplex=True)
-        for radius in range(4):
-            assert 1 + sum(directed[:radius]) == min(order, abelian_ball(radius, k, directed=True))
-            assert 1 + sum(undirected[:radius]) == min(order, abelian_ball(radius, k, directed=False))
-    assert abelian_level_sizes(16, 2) == [2, 3, 4, 5, 1]
-    assert abelian_level_sizes(16, 3, duplex=True) == [3, 4, 4, 4]
-    assert abelian_level_sizes(16, 4, exponent=2) == abelian_level_sizes(16, 4, True, exponent=2) == [4, 6, 4, 1]
-    assert abelian_level_sizes(9, 1) == [1] * 8
-    assert abelian_level_sizes(9, 1, duplex=True) == [1]
 
 
 def regular_network(rng, n, degree):

@@ -3,7 +3,7 @@ from sympy import divisors, isprime, totient
 from sympy.combinatorics import Permutation
 from volume import for_each
 
-from ddlopt.models.topology.permutations import coset, coset_generators, is_coset, ring, totient_perms, totients
+from ddlopt.models.topology.permutations import coset, is_coset, ring, totient_perms, totients
 
 
 @pytest.mark.parametrize("k", [2, 3, 12, 16, 60])
@@ -52,10 +52,3 @@ def test_cosets_partition_the_servers_and_are_recognised(n):
     assert not is_coset((), n)
     with pytest.raises(ValueError, match="no subgroup of 5"):
         coset(n, 5, 0)
-
-
-def test_coset_generators_walk_the_ring_of_the_coset():
-    for k, steps in coset_generators(12).items():
-        for p, step in zip(totients(k), steps, strict=True):
-            members = coset(12, k, 1)
-            assert ring(members, p) == tuple((members[0] + a * step) % 12 for a in range(k))

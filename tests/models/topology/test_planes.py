@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 from volume import for_each
 
-from ddlopt.models.topology.planes import colour_planes, one_way_planes
+from ddlopt.models.topology.planes import colour_planes
 
 
 def assert_matchings(planes, links, degree):
@@ -89,23 +89,3 @@ def test_small_refusals_agree_with_an_independent_search(seed):
     assert (planes is not None) == splits(links, degree)
     if planes is not None:
         assert_matchings(planes, links, degree)
-
-
-def test_one_way_planes_are_permutations():
-    rng = random.Random(0)
-    links = Counter()
-    for _ in range(4):
-        order = rng.sample(range(24), 24)
-        links.update(pair for pair in zip(order, order[1:] + order[:1], strict=True))
-    planes = one_way_planes(24, links)
-    assert len(planes) == 4
-    assert sum((Counter(plane) for plane in planes), Counter()) == links
-    for plane in planes:
-        assert sorted(i for i, _ in plane) == sorted(j for _, j in plane) == list(range(24))
-
-
-def test_partial_permutations_where_degrees_differ():
-    links = {(0, 1): 2, (0, 2): 1, (3, 1): 1}
-    planes = one_way_planes(4, links)
-    assert len(planes) == 3
-    assert sum((Counter(plane) for plane in planes), Counter()) == Counter(links)

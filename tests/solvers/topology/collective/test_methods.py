@@ -17,6 +17,7 @@ import ddlopt
 from ddlopt.frontier.topology.collective.columns import TreeColumns
 from ddlopt.frontier.topology.collective.prices import price_bound
 from ddlopt.frontier.topology.collective.rings import Rings
+from ddlopt.frontier.topology.collective.shares import Column, best_shares
 from ddlopt.frontier.topology.collective.tours import good_tour, least_tour, length
 from ddlopt.instances import generators
 from ddlopt.models import plugins
@@ -26,12 +27,12 @@ from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
+from ddlopt.models.topology.collective.paths import loads
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.solvers.catalogue import entries, method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.collective.baselines import binary_tree
 from ddlopt.solvers.topology.collective.forest import Forest
-from ddlopt.solvers.topology.collective.shares import Column, best_shares, loads
 
 COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all")
 ROOM = tuple(entry for entry in entries("topology") if entry.summary.startswith("collective: "))

@@ -1,7 +1,6 @@
 """The linear program over trees, paths or rings, by column generation: how much of the bytes each has, and prices."""
 
-import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,7 +11,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.models.topology.collective.instance import Arc, Path
+from ddlopt.models.topology.collective.instance import Arc
 
 DENOMINATORS = (60, 1000, 10**5)
 """Of single numbers of the linear program: optima have small ones; what they have in common is sought among these."""
@@ -282,8 +281,3 @@ def common_denominators(numbers: Iterable[float]) -> Iterable[int]:
         if found <= _MOST and all(abs(a - b) <= SAME for a, b in zip(near, known, strict=True)):
             yield found
     yield FINE
-
-
-def loads(paths: Iterable[Path]) -> Counter[Arc]:
-    """How often each link is used."""
-    return Counter(link for path in paths for link in itertools.pairwise(path))
