@@ -5,7 +5,7 @@ from ddlopt.solvers.makers import entries
 ENTRIES = (
     *entries(
         "topology",
-        ("branch-and-bound", "exact", "any links, routes and rings, by refuting neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
+        ("branch-and-bound", "exact", "any links, routes and rings, by branching on neighbours", "branch_and_bound.branch_and_bound:BranchAndBound"),
         ("hop-enumeration", "exact", "all-to-all, also beside all-reduces of all servers, by listing links with few hops", "hop_enumeration:HopEnumeration"),
         ("circulant", "exact", "the best circulant for traffic that looks the same from every server", "frontier:formulations.circulant:CirculantDesign"),
         ("symmetric-rings", "heuristic", "Cayley graphs with all translates of rings and routes, for jobs that look the same from every server", "symmetric_rings.symmetric_rings:SymmetricRings"),

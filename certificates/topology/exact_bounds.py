@@ -2,7 +2,7 @@
 
 It is that of :func:`~ddlopt.models.topology.bounds.congestion_bounds`, where each argument is proven; nothing is
 taken from there but how many servers, or pairs, are at a distance at most, in whole numbers, and where to look (a
-price, a set of servers, a load to refute), for which any value would do.
+price, a set of servers, a load to exclude), for which any value would do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class Effort:
 _EFFORT = Effort()
 
 _EASED = (Fraction(0), Fraction(1, 10**15), Fraction(1, 10**14), Fraction(1, 10**12))
-"""By how much the load that floats refute may be too large for the exact argument."""
+"""By how much the load that floats exclude may be too large for the exact argument."""
 
 
 def exact_lower_bound(instance: TopologyInstance) -> Fraction:
@@ -79,7 +79,7 @@ class _Exact:
                     self.reduced[member] += hop
 
     def busiest_link_bytes(self, load: Fraction) -> Fraction:
-        """The best of all bounds; ``load`` bytes is where to begin with refuting."""
+        """The best of all bounds; ``load`` is the number of bytes that is tried to be excluded first."""
         instance, n, d = self.instance, self.instance.servers, self.instance.degree
         sent = [sum(row) + more for row, more in zip(self.traffic, self.all_reduce, strict=True)]
         received = [sum(row) + more for row, more in zip(_turned(self.traffic), self.all_reduce, strict=True)]
@@ -100,7 +100,7 @@ class _Exact:
         for eased in _EASED:
             tried = load * self.unit * (1 - eased)
             if tried > best and any(
-                self._refuted(view, beside, stages, capacity, tried)
+                self._excluded(view, beside, stages, capacity, tried)
                 for (view, _), stages in zip(views[:2], under_way[:2], strict=True)
             ):
                 best = tried
@@ -111,7 +111,7 @@ class _Exact:
             best = max(best, self._cut())
         return best / self.unit
 
-    def _refuted(self, view: Matrix, beside: int, stages: list[int], capacity: int, z: Fraction) -> bool:
+    def _excluded(self, view: Matrix, beside: int, stages: list[int], capacity: int, z: Fraction) -> bool:
         """Whether no design carries at most z on every link, as over one hop a link brings at most z of one pair."""
         d, direct, total = self.instance.degree, Fraction(0), sum(map(sum, view))
         for row in view:

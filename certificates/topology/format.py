@@ -59,7 +59,7 @@ from ddlopt.models.reading import UnreadableError, opened, parsed, refuse_larger
 # Words of the format; servers are 0 and up, so that commands are negative. They never change.
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE, FIRST_WEIGHT = -1, -2, -3, -4, -5, -6, -10
 MOST_UNITS = 2**30
-"""All bytes of the instance together are at most so many units of 2^e bytes, and so is z."""
+"""All bytes of the instance together are at most this number of units of 2^e bytes, and so is z."""
 # With all units, 2^30, a product of 46 bits: see ``MOST_PRICE``.
 MOST_LENGTH = 2**16 - 1
 # A length times all units: 2^16 2^30.

@@ -145,7 +145,7 @@ class Search:
         return self.best_bytes - self.gap_bytes(self.instance.iteration_time_s(self.best_bytes))
 
     def gap_bytes(self, seconds: float) -> float:
-        """What a link carries in the part of so many seconds that a gap may have."""
+        """Bytes of a link in the part of a number of seconds that a gap may have."""
         return self.clock.gap * seconds * self.instance.link_bandwidth_bytes_per_s
 
     def run(self) -> None:
@@ -162,7 +162,7 @@ class Search:
             self._tell()
 
     def _digraphs(self, most: int) -> Iterator[Ints]:
-        """Those with at most so many excess hops that were not met before, as servers that each server leads to."""
+        """Those with ``most`` excess hops at most that were not met before: the servers to which each server leads."""
         listing = Listing(self.n, self.d, most, self.instance.optics == "duplex")
         for key, heads in listing.digraphs(lambda: self.clock.expired):
             if key not in self.known:

@@ -88,7 +88,7 @@ def congestion_bounds(instance: TopologyInstance) -> dict[str, float]:
     ``multiplicity``
         The same, except that X_1 depends on z: over one hop the d links out of s carry at most the d largest of the
         pieces z, z, …, remainder of its row (one piece a pair without parallel links). C z grows with z and the other
-        side falls, so bisection finds the smallest z that is not refuted. Stronger if one pair needs several links.
+        side falls, so bisection finds the smallest z that is not excluded. Stronger if one pair needs several links.
     ``direct`` (only without host forwarding)
         The pair (s, t) has at least ⌈T_st / z⌉ links, so Σ_t ⌈T_st / z⌉ <= d in each row and column. Where links are
         not parallel, z >= T_st, and an all-reduce group of k leaves each member over at most min(d, k-1) links.
@@ -306,7 +306,7 @@ def _price(values: Array, reach: int) -> Array:
 def _multiplicity_bound(
     instance: TopologyInstance, traffic: Array, beside: float, stages: list[float], capacity: int, known: float
 ) -> float:
-    """The smallest z >= ``known`` that the Moore argument with pieces of at most z bytes does not refute.
+    """The smallest z >= ``known`` that the Moore argument with pieces of at most z bytes does not exclude.
 
     ``beside`` are the bytes that need capacity beside traffic times hops.
     """
@@ -315,7 +315,7 @@ def _multiplicity_bound(
     total, d = float(traffic.sum()), instance.degree
     later = sum(stages[2:])
 
-    def refuted(z: float) -> bool:
+    def excluded(z: float) -> bool:
         whole = np.floor(traffic / z) if instance.parallel_links else (traffic >= z).astype(float)
         rests = (traffic - z * whole) if instance.parallel_links else np.where(traffic >= z, 0.0, traffic)
         links = np.minimum(whole.sum(axis=1), d)
@@ -326,11 +326,11 @@ def _multiplicity_bound(
         return capacity * z < beside + total + after_one + later
 
     low, high = known, total
-    if not refuted(low):
+    if not excluded(low):
         return known
     for _ in range(_EFFORT.bisections):
         middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
+        low, high = (middle, high) if excluded(middle) else (low, middle)
     return low
 
 

@@ -234,7 +234,7 @@ class HopRouter:
         return found
 
     def shortest_generators(self, members: Sequence[int], most: int) -> list[int]:
-        """The ring generators of a group whose hops take the fewest links in all, at most so many of them."""
+        """The ring generators of a group whose hops take the fewest links in all, ``most`` of them at most."""
         places = np.array(members)
         candidates = totients(len(members))
         totals = [int(self.hops(places, np.roll(places, -p)).sum()) for p in candidates]

@@ -28,7 +28,7 @@ r bytes, as these take at least two: :math:`C z \ge H + \sum_s r_s`. The sum of 
 as it can be and as much of it as possible is traffic, :math:`2 (1 - \mu) \le 2 - \mu`. ∎
 
 The left-hand side grows with z for each x, therefore also its maximum, and bisection finds the least z that is not
-refuted. With :math:`\mu = 1` this is the volume bound, where only r is new; with :math:`\mu = 0` the bound of the cut
+excluded. With :math:`\mu = 1` this is the volume bound, where only r is new; with :math:`\mu = 0` the bound of the cut
 between all blocks at once. It is strong where a block needs one link and a half: whichever way it is rounded, links are
 idle or bytes take detours through links that all other groups need, too.
 """
@@ -49,7 +49,7 @@ _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _MOST_PARTITIONS = 24
 """Enough for all sizes of blocks and strides; arbitrary groups may make as many as there are groups."""
 _BISECTIONS = 50
-"""Halvings of a load: near the last digit of a double; every load that is refuted is a bound."""
+"""Halvings of a load: near the last digit of a double; every load that is excluded is a bound."""
 
 
 def block_bound(instance: TopologyInstance, least_hop_bytes: float, capacity: int, known: float) -> float:
@@ -96,29 +96,29 @@ class _Sums:
         self.outward = d - self.inward
 
     def least_bytes(self, weight: float, hop_bytes: float, capacity: int, known: float) -> float:
-        """The least z >= ``known`` that is not refuted."""
+        """The least z >= ``known`` that is not excluded."""
         needed = (1 - weight) * self.leaving + weight * hop_bytes
 
-        def refuted(z: float) -> bool:
+        def excluded(z: float) -> bool:
             short = np.maximum(self.inside - self.inward * z, 0)
             of_traffic = np.minimum(short, self.traffic)
             rest = (1 - weight) * (self.outward * z - 2 * of_traffic) - (2 - weight) * (short - of_traffic)
             most = np.where(self.possible, rest, -np.inf).max(axis=1)
             return weight * capacity * z + float(most @ self.count) < needed * (1 - ROUNDING)
 
-        return least_possible(refuted, known, max(2 * known, needed))
+        return least_possible(excluded, known, max(2 * known, needed))
 
 
-def least_possible(refuted: Callable[[float], bool], known: float, high: float) -> float:
-    """By bisection the least load >= ``known`` that is not refuted, where no larger one is; ``high`` is tried first."""
-    if not refuted(known):
+def least_possible(excluded: Callable[[float], bool], known: float, high: float) -> float:
+    """By bisection the least load >= ``known`` that is not excluded; no larger one is. ``high`` is tried first."""
+    if not excluded(known):
         return known
     low = known
-    while refuted(high):
+    while excluded(high):
         low, high = high, 2 * high
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
+        low, high = (middle, high) if excluded(middle) else (low, middle)
     return low
 
 

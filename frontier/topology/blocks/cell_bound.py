@@ -20,7 +20,7 @@ others exchange takes two links at least, so that :math:`T_U - D_U(x_U)` bytes a
 together are at most C z, and they are at least the hops of rings, those that the :math:`(S_U - x_U z)^+` take in
 addition, and for every h the traffic under way after h hops. ∎
 
-The right-hand side falls as z grows, so that bisection finds the least z that is not refuted. With 70 bytes that must
+The right-hand side falls as z grows, so that bisection finds the least z that is not excluded. With 70 bytes that must
 leave a block of eight servers and z = 7.8 these are nine links and a bit: ten lead out, and of the 56 pairs in the
 block 22 have a link, not 32.
 """
@@ -70,12 +70,12 @@ def cell_bound(instance: TopologyInstance, traffic: Array, rest: float, capacity
 
 
 def _least_bytes(kinds: Counter[tuple[float, tuple[Cell, ...]]], rest: float, capacity: int, known: float) -> float:
-    """The least z >= ``known`` that is not refuted."""
+    """The least z >= ``known`` that is not excluded."""
 
-    def refuted(z: float) -> bool:
+    def excluded(z: float) -> bool:
         return capacity * z < (rest + sum(count * _least(*kind, z) for kind, count in kinds.items())) * (1 - ROUNDING)
 
-    return least_possible(refuted, known, 2 * known)
+    return least_possible(excluded, known, 2 * known)
 
 
 def _least(leaving: float, cells: tuple[Cell, ...], z: float) -> float:

@@ -20,10 +20,10 @@ from ddlopt.solvers.topology.link_exchange.link_exchange import LinkExchange
 
 @dataclass(frozen=True)
 class BranchAndBound(CertifiedMethod, uses=("threads", "seed", "start")):
-    r"""Proves the optimum over all links, rings and routes by refuting the neighbour sets that each server may have.
+    r"""Proves the optimum over all links, rings and routes by pruning the neighbour sets that each server may have.
 
     A node of the tree allows each server some sets of neighbours (multisets, where links may be parallel). It is
-    refuted by arc lengths whose metric inequality no design of the node satisfies; the bound splits into one minimum
+    pruned by arc lengths whose metric inequality no design of the node satisfies; the bound splits into one minimum
     for each server over its own sets, with what its neighbours can reach limited by their degree, and sets of
     neighbours that are too dear for any better design are struck off on the way. The bound is stated in
     :mod:`ddlopt.certificates.topology.check`. Lengths, and prices of the degrees, come from the parent and are
@@ -133,7 +133,7 @@ def _answer(search: Search) -> MethodOutput:
     """What a search found and proved."""
     instance = search.instance
     if search.best is None:
-        if search.complete:  # every node was closed by a bound or a refutation, and no leaf had a design
+        if search.complete:  # every node was closed by a bound or pruned, and no leaf had a design
             raise InfeasibleError(f"'{instance.name}': no links that its ports allow carry everything")
         raise NoSolutionError(f"'{instance.name}': no links were found over which everything can be sent")
     details = {**search.figures, "first_bytes": search.first_bytes, "proven_bytes": search.proven_bytes}

@@ -73,6 +73,6 @@ class Record:
         origin = [image[0] for image in self.images]
         before: TopologicalSorter[int] = TopologicalSorter()
         for part, words in self.words.items():
-            elsewhere, alike = (words[np.flatnonzero(words == word) + 1].tolist() for word in (ELSEWHERE, IMAGE))
-            before.add(part, *elsewhere, *(origin[image] for image in alike))
+            elsewhere, images = (words[np.flatnonzero(words == word) + 1].tolist() for word in (ELSEWHERE, IMAGE))
+            before.add(part, *elsewhere, *(origin[image] for image in images))
         return list(before.static_order())

@@ -133,7 +133,7 @@ class Search:
         return min(UNITS, max(1, ceil(load_bytes / self.unit)))
 
     def run(self, executor: Executor | None, threads: int) -> None:
-        """Search until everything is refuted or the time is up, with threads of an executor."""
+        """Search until everything is pruned or the time is up, with threads of an executor."""
         start = Above(
             np.ones((self.n, self.sets), dtype=np.bool_),
             self._weights(int(MEAN_LENGTH)),
@@ -248,7 +248,7 @@ class Search:
         return True
 
     def _route(self, sets: Ints, part: int) -> None:
-        """Route a complete design; it may be the new incumbent, and its dual values should refute anything better."""
+        """Route a complete design; it may be the new incumbent, and its dual values should exclude anything better."""
         self.figures["routed"] += 1
         allowed = np.zeros((self.n, self.sets), dtype=np.bool_)
         allowed[np.arange(self.n), sets] = True
@@ -273,14 +273,14 @@ class Search:
             self.stuck.append(Node(above, -1, -1, part, proven))
 
     def _closed(self, dived: Dived) -> bool:
-        """Whether the top of a dive was refuted; keeps the proof if it was."""
-        refuted = len(dived.opened) == 0 and len(dived.leaves) == 0
-        if refuted:
+        """Whether the top of a dive was pruned; keeps the proof if it was."""
+        pruned = len(dived.opened) == 0 and len(dived.leaves) == 0
+        if pruned:
             self.record.add(dived.node.part, dived.log)
-        return refuted
+        return pruned
 
     def certificate(self) -> DesignCertificate:
-        """The record, with what is still open refuted for the bound reached instead of the incumbent."""
+        """The record, with what is still open excluded for the bound reached instead of the incumbent."""
         left = [*self.open, *self.stuck]
         claim = self.tree_bytes
         for attempt in range(20):

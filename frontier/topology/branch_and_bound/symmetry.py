@@ -2,7 +2,7 @@
 
 Colours are refined by what the servers around have (Weisfeiler and Leman); where that does not tell all servers apart,
 each of a smallest class is singled out in turn, one alone if they are twins, and the smallest table wins. Colours are
-hashes: a collision can only hide that two designs are alike, as the tables themselves are compared.
+hashes: a collision can only hide that two designs are symmetric, as the tables themselves are compared.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def is_automorphism(instance: TopologyInstance, order: Ints) -> bool:
 
 
 class Numbering:
-    """Finds out whether partial designs of an instance are alike."""
+    """Finds out whether partial designs of an instance are symmetric."""
 
     def __init__(self, instance: TopologyInstance, integers: IntegerInstance) -> None:
         self.instance, self.integers = instance, integers

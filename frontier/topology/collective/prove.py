@@ -20,8 +20,8 @@ def prove(
         best = _better(best, (proven_by(instance, listed, []), listed, []))
     assert best is not None
     if best[0] < target and instance.collective == "all-to-all":
-        alike = [[i, j, 1] for i, j in sorted(instance.bandwidth)]  # the bound of bytes times links
-        best = _better(best, (proven_by(instance, [], alike, expired), [], alike))
+        equal = [[i, j, 1] for i, j in sorted(instance.bandwidth)]  # the bound of bytes times links
+        best = _better(best, (proven_by(instance, [], equal, expired), [], equal))
     if best[0] < target and not expired():
         generation, shares, _, _ = TreeColumns().generated(instance, solution, expired)
         for prices in map(_whole, rounded_prices(generation, shares)):

@@ -1,8 +1,8 @@
 """Networks that look the same from many accelerators: trees of a few roots, shifted to all the others.
 
-A tree that is shifted in all ways loads the links of an orbit alike; so the linear program over trees is left with a
+A tree that is shifted in all ways loads the links of an orbit equally; so the linear program over trees is left with a
 row for each orbit of links, and with a root of each orbit of accelerators: a single one in a torus, and in boxes whose
-accelerators are all joined alike.
+accelerators are all joined in the same way.
 """
 
 from collections import Counter, defaultdict

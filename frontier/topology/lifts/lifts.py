@@ -128,7 +128,7 @@ def lift_starts(
     have still fewer choices, and mostly fewer hops (:func:`~.placing.line_heads`): at 128 servers with four ports 400.4
     a server, of which 400 are unavoidable, where lifts have 404.5.
 
-    Servers with unlike traffic are :func:`~.placing.placed` so that all forward alike. The links are put into columns
+    Servers with different traffic are :func:`~.placing.placed` so that all forward equally. Links are put into columns
     of one cycle each where there is an all-reduce over all servers: rings that use each link once are as good as any.
     No more lifts are tried once ``expired`` says so.
 
@@ -146,7 +146,7 @@ def lift_starts(
     for line in (True, False):
         base = n // d if line else n
         known = {m: list(groups(m)) for m in range(2, base + 1) if base % m == 0 and base // m <= _EFFORT.orbits}
-        choices = [(group, base // m) for m, alike in known.items() for group in alike]
+        choices = [(group, base // m) for m, of_order in known.items() for group in of_order]
         if not choices or (line and (n % d or d > base - 1)):
             continue
         best, again = inf, choices[0]

@@ -24,11 +24,11 @@ def line_heads(heads: Ints) -> Ints:
 
 
 def placed(heads: Ints, traffic: Floats, rng: np.random.Generator) -> Ints:
-    """The same links under names of servers that make the bytes which each sends and forwards alike.
+    """The same links under names of servers that make the bytes which each sends and forwards equal.
 
     What a server exchanges with all others is taken for the same with each, along all shortest paths. From random
     places on, two servers change theirs as long as the sum of squares of what is sent and forwarded falls. Nothing
-    changes where traffic is alike, or where some server cannot reach another.
+    changes where traffic is the same from all, or where some server cannot reach another.
     """
     weight = traffic.sum(axis=0) + traffic.sum(axis=1)
     n, d = heads.shape

@@ -54,7 +54,7 @@ class OrbitProgram:
     orbits : Orbits
         Of the translations that keep the links.
     links : (m, 2) array
-        Orbit and element: every server x of the orbit has a link to x + element. More than once, if so many.
+        Orbit and element: every server x of the orbit has a link to x + element; an entry for each of parallel links.
     """
 
     def __init__(self, orbits: Orbits, links: Ints) -> None:
@@ -76,7 +76,7 @@ class OrbitProgram:
         self._master = self._empty_program()
 
     def solve(self, rounds: int, kicks: int, enough: float, hopeless: float) -> float:
-        """Bytes on the busiest link after at most so many rounds of columns; infinite where something has no path.
+        """Bytes on the busiest link after ``rounds`` of columns at most; infinite where something has no path.
 
         ``kicks`` of the search for each ring. A load of ``enough`` ends it, and so do lengths under which all that is
         generated takes more than ``hopeless``; infinite, too, if that is before there is a program.

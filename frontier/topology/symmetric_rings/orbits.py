@@ -97,7 +97,7 @@ class Orbits:
 
 
 def all_orbits(sight: Sight, most: int) -> Iterator[Orbits]:
-    """Those of all subgroups that are products of subgroups of the factors, up to so many orbits; few orbits first."""
+    """Those of subgroups that are products of subgroups of the factors, ``most`` orbits at most; few orbits first."""
     group = sight.group
     steps = product(*(divisors(order) for order in group.invariants))
     for multiples in sorted((each for each in steps if prod(each) <= most), key=lambda each: (prod(each), each)):

@@ -19,7 +19,7 @@ from ddlopt.models.topology import Path
 _GAIN = 1e-9
 """Relative gain of the program below which a round of columns is idle."""
 _PATIENCE = 10
-"""One idle round in a row is allowed for so many rounds: prices wander where the program is degenerate."""
+"""Rounds for each of which one more idle round in a row is allowed: prices wander where the program is degenerate."""
 
 
 class Column(NamedTuple):
@@ -66,7 +66,7 @@ class Quotient:
         self._known: list[set[bytes]] = [set() for _ in range(len(sight.families) + len(self.offsets))]
 
     def solve(self, rounds: int, kicks: int, enough: float, hopeless: float) -> float:
-        """Bytes on the busiest link after at most so many rounds of columns; infinite where something has no path.
+        """Bytes on the busiest link after ``rounds`` of columns at most; infinite where something has no path.
 
         ``kicks`` of the search for each ring. A load of ``enough`` ends it, and one above ``hopeless`` after two.
         """

@@ -113,7 +113,7 @@ class GeneratorSearch(Generic[P]):
         return chosen if other is None else (*chosen[:place], other, *chosen[place + 1 :])
 
     def _element(self, most_ports: int, least_ports: int = 1) -> int | None:
-        """One of a pool at random, if it has any with so many ports."""
+        """One of a pool at random, if it has any with that number of ports."""
         for _ in range(_FAILURES):
             pool = self.pools[int(self.rng.integers(len(self.pools)))]
             element = int(pool[int(self.rng.integers(len(pool)))])

@@ -1,4 +1,4 @@
-"""A job as every server sees it: groups of translations under which all-reduce groups and traffic are alike."""
+"""A job as every server sees it: groups of translations that leave all-reduce groups and traffic as they are."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

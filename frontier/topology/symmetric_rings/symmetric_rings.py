@@ -24,7 +24,7 @@ from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 
 MOST_SERVERS = 256
-"""Beyond so many servers there are millions of hops of rings to write down."""
+"""With more servers there are millions of hops of rings to write down."""
 _GROUPS = 8
 """Groups of translations that are tried."""
 _ORBITS = 4

@@ -28,7 +28,7 @@ def packed_trees(network: Ints, counts: Ints, expired: Callable[[], bool] = neve
     network : (nodes, nodes) int array
         Capacities; accelerators first.
     counts : (accelerators,) int array
-        Copies of trees from each accelerator. So many in all are to arrive at each accelerator, and can.
+        Copies of trees from each accelerator. Their sum is to arrive at each accelerator, and can.
     expired : callable
         Whether the time is up.
 

@@ -15,7 +15,7 @@ from ddlopt.solvers.topology.balance.balance import Job, heads_of
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints
 from ddlopt.solvers.topology.link_exchange.moves import follow, hop_volume
 
-# A column that no permutation of so many suits is left idle.
+# Permutations tried for a column, which is left idle if none of them suits.
 _ATTEMPTS = 400
 # All are rated where there are no more.
 _CIRCULANTS = 2000

@@ -12,8 +12,8 @@ from ddlopt.solvers.topology.routing import Pair
 Floats = npt.NDArray[np.float64]
 
 _STEPS = 2**30
-"""rustworkx matches with integer weights: so many steps lie between nothing and the largest weight, and between two of
-them as many again for breaking ties."""
+"""rustworkx matches with integer weights: this is the number of steps between nothing and the largest weight, and of
+those between two of them for breaking ties."""
 
 
 def heaviest_matching(
