@@ -13,27 +13,37 @@ from scipy.sparse.csgraph import connected_components
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.permutations import ring, totients
-from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance
+from ddlopt.solvers.topology.balance.balance import Balance, Job, balance
+from ddlopt.solvers.topology.balance.balance import Effort as Balancing
 from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart, random_start, spanning_groups
 
-QUICK = Effort(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
-FINE = Effort(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
-_SMALL = Effort(sweeps=60, sharpest=1000.0, kicks=6, columns=48, tolerance=1e-4)
+QUICK = Balancing(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
+FINE = Balancing(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
+_SMALL = Balancing(sweeps=60, sharpest=1000.0, kicks=6, columns=48, tolerance=1e-4)
 POLISHED_SERVERS = 24
 """Servers up to which more rings are looked for, and shares and routes end with a linear program."""
 
-_FAMILIES = 3
-"""Families of groups, the heaviest ones, that may have columns of their own; fewer where there are many columns."""
-# Compositions grow as families to the power of columns: with more columns there is one family less.
-_MANY_COLUMNS = 5
-_GENERATED = 5
-"""Groups up to this size have rings "+p" first."""
+
+@dataclass(frozen=True)
+class Effort:
+    """Which links are made, and how exactly their load is estimated."""
+
+    families: int = 3
+    """Families of groups, the heaviest ones, that may have columns of their own."""
+    many_columns: int = 5
+    """Columns from which on there is one family less: compositions grow as families to the power of columns."""
+    generated: int = 5
+    """Servers of a group up to which its first rings are "+p": generators reach different servers there."""
+    bisections: int = 30
+    """Thirty halvings are a billionth of the range."""
+
+
+_EFFORT = Effort()
+
 _RANDOM_HOPS = 1.05
 """Mean distance in random links over the least possible one, about."""
-# Thirty halvings are a billionth of the range.
-_BISECTIONS = 30
 
 
 @dataclass(frozen=True)
@@ -188,7 +198,7 @@ class _Shape:
         instance = self.instance
         if not instance.parallel_links or not instance.host_forwarding or (self.duplex and instance.servers % 2):
             return []
-        most = _FAMILIES if self.rings < _MANY_COLUMNS else _FAMILIES - 1
+        most = _EFFORT.families if self.rings < _EFFORT.many_columns else _EFFORT.families - 1
         vocabulary: list[Kind] = [("ring", -1)]
         for number, family in enumerate(self.families[:most]):
             if not self.duplex or family.size % 2 == 0:
@@ -254,7 +264,7 @@ class _Shape:
 
         d = self.instance.degree
         low, high = 0.0, needed(0.0) / d
-        for _ in range(_BISECTIONS):
+        for _ in range(_EFFORT.bisections):
             middle = (low + high) / 2
             low, high = (low, middle) if needed(middle) <= d * middle else (middle, high)
         return high
@@ -292,7 +302,7 @@ class _Shape:
             turn = used[number]
             used[number] += 1
             # In small groups generators reach different servers; in others random orders make distances shorter.
-            generators = totients(family.size) if family.size <= _GENERATED else []
+            generators = totients(family.size) if family.size <= _EFFORT.generated else []
             for group in family.groups:
                 known = turn < len(generators)
                 orders.append(ring(group, generators[turn]) if known else tuple(rng.permutation(group).tolist()))

@@ -12,14 +12,22 @@ from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.tables import Floats, Ints, Tables
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
-# The ascent ends earlier where it stalls; each step costs one elimination.
-STEPS = 120
-# A step that gains less has stalled; a tenth of the gap at which methods stop by default.
-_CLOSE = 1e-5
-_AMBITION = 0.5
-"""How far above the best bound a step aims at first, as a part of it."""
-# Steps without a gain before the ambition shrinks: a few, as steps of a subgradient need not ascend.
-_PATIENCE = 6
+
+@dataclass(frozen=True)
+class Effort:
+    """How the ascent goes on, and when it ends."""
+
+    steps: int = 120
+    """Each costs one elimination; the ascent ends earlier where it stalls."""
+    close: float = 1e-5
+    """A step that gains less has stalled: a tenth of the gap at which methods stop by default."""
+    ambition: float = 0.5
+    """How far above the best bound a step aims at first, as a part of it."""
+    patience: int = 6
+    """Steps without a gain before the ambition shrinks: a few, as steps of a subgradient need not ascend."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +188,7 @@ class PricedSum:
         )
 
 
-def best_prices(tables: Tables, steps: int = STEPS) -> PricedBound:
+def best_prices(tables: Tables, steps: int = _EFFORT.steps) -> PricedBound:
     """The best bound of ``steps`` steps of subgradient ascent; each of them is valid.
 
     They start from compute time and bytes times hops averaged over all servers. A step aims a little above the best
@@ -190,18 +198,18 @@ def best_prices(tables: Tables, steps: int = STEPS) -> PricedBound:
     priced = PricedSum(tables)
     prices = priced.first_prices()
     best = PricedBound(-inf, (), inf, prices)
-    best_slope, ambition, idle = prices, _AMBITION, 0
+    best_slope, ambition, idle = prices, _EFFORT.ambition, 0
     for _ in range(steps):
         value_s, choices = priced.minimum(prices)
         slope, choices_s = priced.at(choices)
-        idle = 0 if value_s > best.value_s * (1 + _CLOSE) else idle + 1
+        idle = 0 if value_s > best.value_s * (1 + _EFFORT.close) else idle + 1
         if value_s > best.value_s:
             best, best_slope = replace(best, value_s=value_s, prices=prices), slope
         if choices_s < best.choices_s or not best.choices:
             best = replace(best, choices=choices, choices_s=choices_s)
-        if best.value_s >= (1 - _CLOSE) * best.choices_s:
+        if best.value_s >= (1 - _EFFORT.close) * best.choices_s:
             break
-        if idle == _PATIENCE:
+        if idle == _EFFORT.patience:
             ambition, idle = ambition / 2, 0
             prices, slope, value_s = best.prices, best_slope, best.value_s
         above_s = (1 + ambition) * best.value_s if best.value_s > 0 else ambition * best.choices_s

@@ -233,10 +233,10 @@ def least_congestion(tables: Tables) -> float:
     """Bytes on the busiest link that no choice is below: least bytes times hops of each layer and edge by itself."""
     demand = demand_of(tables)
     hops = demand.hop_bytes.tolist()
-    total: float = sum(
+    total = sum(
         min(sum(hops[i] * amount for i, amount in own.items()) for own in strategies) for strategies in tables.own
     )
     for edge, amount in enumerate(tables.edge_bytes.tolist()):
         least = [hops[i] for i in tables.moved_figures(edge)]
         total += amount * min(least if (tables.moves[edge] >= 0).all() else [0.0])
-    return total / demand.capacity
+    return float(total / demand.capacity)
