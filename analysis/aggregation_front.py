@@ -16,7 +16,7 @@ Count = Literal["connections", "aggregators"]
 
 @dataclass(frozen=True)
 class FrontPoint:
-    """The best answer with so many connections or aggregators at most.
+    """The best answer with at most ``limit`` connections, or aggregators.
 
     Parameters
     ----------

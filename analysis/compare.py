@@ -55,9 +55,9 @@ def refuted(results: Sequence[Result]) -> list[Result]:
 
 
 def _refuted(result: Result, results: Sequence[Result]) -> Result:
-    alike = [each for each in results if each.instance_digest == result.instance_digest and each.checked]
-    within = [each for each in alike if (each.method, each.scope) == (result.method, result.scope)]
-    for name, bound, others in (("bound", result.bound, alike), ("scope_bound", result.scope_bound, within)):
+    same = [each for each in results if each.instance_digest == result.instance_digest and each.checked]
+    within = [each for each in same if (each.method, each.scope) == (result.method, result.scope)]
+    for name, bound, others in (("bound", result.bound, same), ("scope_bound", result.scope_bound, within)):
         for other in others:
             if bound is not None and other.objective is not None and _disproves(other.objective, bound, result.sense):
                 by = " by ".join([other.method, *_solver_of(other)])

@@ -153,8 +153,8 @@ def _tightest_run(runs: Iterable[dict[str, Any]], instance: Instance) -> dict[st
 
 
 def _fastest(answers: Iterable[dict[str, Any]], figure: str, value: float) -> dict[str, Any]:
-    alike = (run for run in answers if abs(run[figure] - value) <= IMPROVEMENT_TOL * abs(value))
-    return min(alike, key=lambda run: (run["runtime_s"], run["id"]))
+    equal = (run for run in answers if abs(run[figure] - value) <= IMPROVEMENT_TOL * abs(value))
+    return min(equal, key=lambda run: (run["runtime_s"], run["id"]))
 
 
 def _is_worth_it(run: Mapping[str, Any], name: str, instance: Instance) -> bool:

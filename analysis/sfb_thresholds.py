@@ -56,8 +56,8 @@ def thresholds(instance: SfbInstance, quantity: Quantity) -> tuple[Threshold, ..
     selections shrink. So SFB pays *below* a batch, one for each gradient. The penalty counts as computation here and
     grows with the batch; were it constant, an operator could come back (it is meant to break ties).
 
-    In ``per_link`` everything has the factor (M-1)/M if all operators have M replicas. Then it is the batch of all
-    devices that counts, not their number: sending factors pays up to so many devices times samples on each.
+    In ``per_link`` everything has the factor (M-1)/M if all operators have M replicas. Then the threshold is on the
+    batch of all devices together (devices times samples on each), whatever the number of devices.
 
     **Thresholds are dual prices.** :math:`\beta` is the multiplier of a limit on E in :math:`\min C(x)`: a second of
     computation is worth :math:`\beta` seconds of communication at the instance's bandwidth. The linear relaxation has

@@ -267,7 +267,7 @@ def timed(work: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[Any, 
 
 
 def paired(repeat: int, ways: Mapping[str, Callable[[], Any]]) -> dict[str, list[tuple[Any, Spent]]]:
-    """Every way so many times, forwards and backwards in turn: what else the machine does falls on all alike."""
+    """Every way ``repeat`` times, forwards and backwards in turn, so that other work slows all of them."""
     runs: dict[str, list[tuple[Any, Spent]]] = {name: [] for name in ways}
     for turn in range(repeat):
         for name in list(ways)[:: -1 if turn % 2 else 1]:

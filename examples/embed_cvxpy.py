@@ -29,7 +29,7 @@ arrays, levels_units = arrays_of(levels), units_of(arrays_of(levels))
 
 
 def network(hop_bytes):
-    """The job's network, in which the all-reduce sends so many bytes over each hop of a ring."""
+    """The job's network, in which the all-reduce sends ``hop_bytes`` bytes over each hop of a ring."""
     traffic = np.zeros((SERVERS, SERVERS))
     traffic[:4, 4:] = 4e6  # activations from the first half of the servers to the second
     group = AllReduceGroup(members=tuple(range(SERVERS)), gradient_bytes=hop_bytes * SERVERS / (2 * (SERVERS - 1)))

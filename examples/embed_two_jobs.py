@@ -32,7 +32,7 @@ JOBS = {
 
 
 def job(name, ports):
-    """A job that may have so many of each server's ports."""
+    """A job that may have ``ports`` ports of each server."""
     return TopologyInstance(
         name=name, servers=SERVERS, degree=ports, link_bandwidth_bytes_per_s=BANDWIDTH, **JOBS[name]
     )

@@ -65,7 +65,7 @@ def split_of(name: str, rng: np.random.Generator) -> Split:
 
 
 def held_out_of(samples: int) -> int:
-    """How many of so many samples are held out."""
+    """How many of ``samples`` samples are held out."""
     return math.ceil(_HELD_OUT * samples)
 
 

@@ -4,7 +4,7 @@ Every worker of a job has as many packets on their way as the job has slots, and
 sum of the one before has come back (SwitchML). Network cards and the links between switches send one packet after the
 other. A sum is made when the last worker's packet is there; with several racks each rack's switch sends its sum up, and
 the switch above adds these. What is lost is sent again when a timer runs out. Nothing is taken from the model but the
-plan: neither its rates, unless senders are paced, nor that so many slots give such a rate.
+plan: neither its rates, unless senders are paced, nor the rate that a number of slots allows.
 """
 
 import heapq

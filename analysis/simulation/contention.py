@@ -96,7 +96,7 @@ def _predicted_s(instance: SchedulingInstance, rules: Contention, run: Run, crow
 def _replay(
     instance: SchedulingInstance, rules: Contention, runs: Sequence[Run], counts: Sequence[int]
 ) -> tuple[Replay, list[list[tuple[int, ...]]]]:
-    """The tasks of so many iterations of each run, and those that end its iterations."""
+    """The tasks of ``counts`` iterations of each run, and those that end its iterations."""
     servers = sorted({server for run in runs for server, _ in run.workers})
     node = {server: 1 + place for place, server in enumerate(servers)}  # 0 is the switch
     rates = {arc: rules.between_servers_bytes_per_s for own in node.values() for arc in ((own, 0), (0, own))}

@@ -1,7 +1,7 @@
 """A simulation of packets: the tasks of an iteration over TCP in ns-3, which is an extra (``ddlopt[packets]``).
 
-Messages are made smaller, and links slower by the same factor, until the busiest link carries so many packets as
-``packets`` says: an iteration takes as long as before, and a simulated packet stands for many. Where an instance has no
+Messages are made smaller, and links slower by the same factor, until the busiest link carries ``packets`` packets: an
+iteration takes as long as before, and a simulated packet stands for many. Where an instance has no
 real units (its messages take more than a second, or less than a millisecond) its time is scaled too.
 """
 
@@ -139,7 +139,7 @@ def require_ns3() -> None:
 
 
 def sent_as_packets(replay: Replay, options: PacketOptions, iterations: int = 1) -> Packets:
-    """Simulate the tasks of so many iterations.
+    """Simulate the tasks of a number of iterations.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Held:
 
 
 def through_holds(instance: SlotsInstance, plan: SlotPlan, packets: int = 10_000, seed: int = 0) -> list[Held | None]:
-    """Simulate so many packets of each job that aggregates; None for the others.
+    """Simulate ``packets`` packets of each job that aggregates; None for the others.
 
     Parts of slots are left empty; who is given less than one has one. Links are left out. Goodput is that of the second
     half; it is too high unless the first half lasts some timeouts.
@@ -119,7 +119,7 @@ def _late(delivery: Delivery, shape: tuple[int, int], rng: np.random.Generator) 
 
 
 def _starts(slots: list[int], holds: Floats, apart_s: float) -> list[float]:
-    """When packets begin, with so many slots at each switch."""
+    """When packets begin, with ``slots`` of each switch."""
     free = [[0.0] * count for count in slots]
     now, found = -apart_s, []
     for own in holds.T.tolist():

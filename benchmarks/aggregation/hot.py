@@ -79,7 +79,7 @@ def memory(asked):
 
 
 def promised(frequencies: Reals, size: int, samples: int, bound: Bound) -> float:
-    """The largest share that a bound promises after so many batches."""
+    """The largest share that a bound promises after ``samples`` batches."""
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = (low + high) / 2

@@ -56,7 +56,7 @@ class Touched:
     row_bytes : float
         Of a row's gradient with its number.
     hot : int
-        Rows that switches aggregate, the first so many.
+        Number of rows that switches aggregate; they are the first ones.
     """
 
     frequencies: Floats
@@ -74,7 +74,7 @@ class Touched:
         return self.row_bytes * float(self.frequencies[self.hot :].sum())
 
     def merged_bytes(self, workers: int) -> float:
-        """Hot rows that one of so many workers has touched, as a switch sends them on."""
+        """Bytes of the hot rows that at least one of ``workers`` workers has touched, as a switch sends them on."""
         return self.row_bytes * float((1 - (1 - self.frequencies[: self.hot]) ** workers).sum())
 
 
@@ -140,7 +140,7 @@ def slots_of(
 ) -> SlotsInstance:
     """The rates that a plan's jobs can have, with the memory of switches shared: links and slots are those of the plan.
 
-    With so many slots that they are never in the way, no computation and goal ``slowest`` the optimum is the plan's
+    With more slots than are ever needed, no computation and goal ``slowest`` the optimum is the plan's
     congestion.
     """
     used = [Counter(arc for route in tree for arc in pairwise(route)) for tree in plan.trees]

@@ -150,8 +150,8 @@ def ranking(asked):
                 break
             predicted, run = (np.array([each[f"{side}_s"] for each in rows]) for side in ("predicted", "simulated"))
             row["plans"] = len({round(each / predicted.min() / EQUAL) for each in predicted})
-            alike = [np.round(each / each.min() / EQUAL) for each in (predicted, run)]
-            row[f"tau, {column}"] = f"{kendalltau(*alike).statistic:.2f}"
+            ranks = [np.round(each / each.min() / EQUAL) for each in (predicted, run)]
+            row[f"tau, {column}"] = f"{kendalltau(*ranks).statistic:.2f}"
             row[f"choice loses, {column}"] = f"{run[predicted.argmin()] / run.min() - 1:.1%}"
         else:
             yield row

@@ -226,7 +226,7 @@ def online(asked: Any) -> Any:
 
 
 _FEW_JOBS = 7
-"""Up to so many the joint bound is by orders of starts, which says nothing of jobs that are moved."""
+"""The most jobs with which the joint bound is by orders of starts, which says nothing of jobs that are moved."""
 
 
 def _moved_bound(instance: JointInstance, found: Result, gap: float) -> float | None:

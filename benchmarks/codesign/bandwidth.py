@@ -60,7 +60,7 @@ LINES = {
 
 @dataclass
 class Sweep:
-    """Times of one job on so many servers: by method, then bandwidth; None where a method has no answer.
+    """Times of one job on ``servers`` servers: by method, then bandwidth; None where a method has no answer.
 
     ``compute_s`` is the least compute time seen on a switch, ``gap`` the largest that is left of a time on a switch.
     ``kept_s`` is the fat-tree's time with the joint plan's strategies, ``plain_s`` with data parallel ones.
@@ -233,7 +233,7 @@ def ratio(one: float | None, other: float | None) -> str:
 
 
 def rows_of(sweeps: list[Sweep]):
-    """Tables of the sweeps on so many servers."""
+    """Tables of the sweeps on one number of servers."""
     servers, gigabits = sweeps[0].servers, sweeps[0].gigabits
     yield f"n = {servers}, d = {DEGREE}: milliseconds of an iteration, Gb/s a link."
     for each in sweeps:

@@ -27,7 +27,7 @@ def spin():
 
 @contextmanager
 def beside(count):
-    """So many processes that calculate."""
+    """A number of processes that calculate."""
     processes = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]
     for process in processes:
         process.start()
@@ -41,7 +41,7 @@ def beside(count):
 
 @contextmanager
 def interrupted_after(processor_s):
-    """Somebody presses Ctrl-C when so many processor seconds have passed."""
+    """Somebody presses Ctrl-C after a number of processor seconds."""
     before = signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_PROF, processor_s)
     try:

@@ -43,15 +43,15 @@ def twins(asked):
     """A row for each form."""
     for job, servers, owners in itertools.product(asked.jobs, asked.servers, ("round_robin", "all")):
         instance = generate("job", job=job, servers=servers, owners=owners)
-        alike = [len(layers) for layers in twin_layers(tables_of(instance)) if len(layers) > 1]
+        twins = [len(layers) for layers in twin_layers(tables_of(instance)) if len(layers) > 1]
         prices, spent = timed(best_prices, tables_of(instance))
         row = {
             "job": job, "n": servers, "owner": owners, "prices s": spent.wall_s,
-            "twins": f"{len(alike)} of {min(alike)}..{max(alike)}" if alike else "none",
+            "twins": f"{len(twins)} of {min(twins)}..{max(twins)}" if twins else "none",
             "prices ≥": f"{1e3 * prices.value_s:.4f}",
         }  # fmt: skip
         found = []
-        for collapse in (False, True) if alike else (False,):
+        for collapse in (False, True) if twins else (False,):
             cells, *proven = solved(instance, collapse, asked.limits)
             found.append(proven)
             yield row | cells

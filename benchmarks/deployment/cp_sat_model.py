@@ -174,7 +174,7 @@ def stopped(solver, until_s, ended):
 
 
 def main():
-    """Solve what comes on standard input for so many processor seconds; answer on standard output."""
+    """Solve what comes on standard input within its limit of processor seconds; answer on standard output."""
     data = json.load(sys.stdin)
     began = time.process_time()
     plans, solver, ended = Plans(data), cp_model.CpSolver(), threading.Event()

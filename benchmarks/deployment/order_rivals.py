@@ -152,7 +152,7 @@ class Published:
         return module
 
     def order(self, instance, p, n, times, memory, v):
-        """What they make, in memory for so many micro-batches of a chunk; B gives half back and W the other half."""
+        """What they make, with memory for ``memory`` micro-batches of a chunk; B frees half and W the other half."""
         f, b, w, lag = map(float, times)
         config = self.graph.GraphConfig(
             mem_f=[2.0] * p, mem_b=[-1.0] * p, mem_w=[-1.0] * p, max_mem=[2.0 * memory] * p,

@@ -84,7 +84,7 @@ def within(name, by_speed, simulations):
 
 
 def played(rater, prior, seed, fill="first"):
-    """The best of so many playouts."""
+    """The best of ``PLAYOUTS`` playouts."""
     search = TreeSearch(rater, prior, np.random.default_rng(seed), fill)
     for _ in range(PLAYOUTS):
         search.playout()
@@ -102,13 +102,13 @@ def space(asked):
         known_s = simulate(instance, instances.best(f"deployment/{name}")).time_s
         rater = rater_of(instance, False)
         found = {label: within(name, label != "TAG", asked.simulations)[1] for label in ("by speed", "TAG")}
-        base, alike = base_s(rater), rater.best_uniform(Clock(Limits(), None))[1].time_s
+        base, uniform = base_s(rater), rater.best_uniform(Clock(Limits(), None))[1].time_s
         yield {
             "instance": name,
             "data parallel": f"{1e3 * base:.2f} ms",
             "known": f"{base / known_s:.2f}",
             **{label: f"{base / seconds:.2f}" for label, seconds in found.items()},
-            "TAG's, all groups alike": f"{base / alike:.2f}",
+            "TAG's, one action": f"{base / uniform:.2f}",
             "TAG's behind the best": f"{100 * (found['TAG'] / known_s - 1):.1f} %",
         }
 
@@ -142,7 +142,7 @@ def told(instance, row, sure):
 
 
 def spoilt(instance, row, wrong, seed):
-    """The row with another action, at random, in so many of the groups, at least one."""
+    """The row with another action, at random, in a share ``wrong`` of the groups, at least one."""
     rng, count = np.random.default_rng(seed), len(rater_of(instance, False).actions)
     groups = rng.permutation(len(row))[: max(1, round(wrong * len(row)))]
     row = row.copy()

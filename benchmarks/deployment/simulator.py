@@ -1,8 +1,8 @@
 """How many plans the fast simulator runs in a second of processor time, and how many the readable one.
 
-Every plan is of 40 groups. "one action": all groups alike; "near": every group but four as the first; "random": every
-group anything. "aborted" gives a limit of the best time of "near". Tasks are those of the last plan. Several threads
-are by the wall clock, which says little where other work runs.
+Every plan is of 40 groups. "one action": the same for all groups; "near": every group but four as the first; "random":
+every group anything. "aborted" gives a limit of the best time of "near". Tasks are those of the last plan. Several
+threads are by the wall clock, which says little where other work runs.
 """
 
 import math
@@ -52,7 +52,7 @@ def network(rng: np.random.Generator, groups: int = 40, layers: int = 50) -> Dep
 
 
 def speeds(asked):
-    """Plans a second, by how alike they are."""
+    """Plans a second, by how similar they are."""
     rng = np.random.default_rng(0)
     instance = load(asked.instance) if asked.instance else network(rng)
     simulator, threaded = Simulator(instance), Simulator(instance, threads=asked.threads)
@@ -61,15 +61,15 @@ def speeds(asked):
         f"{instance.name}: {len(instance.operators)} operators in {groups} groups, {instance.devices} devices, "
         f"{count} actions."
     )
-    alike = np.repeat(rng.integers(count, size=(asked.plans, 1)), groups, axis=1)
-    near = alike.copy()
+    uniform = np.repeat(rng.integers(count, size=(asked.plans, 1)), groups, axis=1)
+    near = uniform.copy()
     for row in near:
         row[rng.choice(groups, size=min(4, groups), replace=False)] = rng.integers(count, size=min(4, groups))
     anything = rng.integers(count, size=(asked.plans, groups))
     for each in (simulator, threaded):  # kernels are compiled
         each.run_all(near[:4])
     limit = float(simulator.run_all(near)[0].min())
-    kinds = {"one action": (alike, math.inf), "near": (near, math.inf), "random": (anything, math.inf),
+    kinds = {"one action": (uniform, math.inf), "near": (near, math.inf), "random": (anything, math.inf),
              "aborted": (near, limit)}  # fmt: skip
     for name, (rows, above) in kinds.items():
         found, readable = timed(simulate, instance, simulator.deployment(rows[-1]))

@@ -35,7 +35,7 @@ ROUND_S = 360.0
 GOALS = ("max_min", "makespan", "finish_time", "cost")
 OTHERS = ("fifo", "las", "srtf")
 ROOM = 4
-"""Jobs want so many times what an equal part does, so that none is finished when progress is compared."""
+"""Jobs want four times what an equal share does, so that none is finished when progress is compared."""
 
 
 def made(instance, **fields):

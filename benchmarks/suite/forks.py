@@ -30,7 +30,7 @@ from benchmarks.harness import ROOT
 KILLED, SURVIVED, UNSEEN, APART = "killed", "survives", "no test comes here", "apart"
 """What becomes of a change; one outside of functions cannot be put into a process that has imported the file."""
 PATIENCE, GRACE_S = 10, 5.0
-"""A test that takes so many times its processor seconds, and some more, with a change in it has seen the change."""
+"""A test that takes ten times its usual processor seconds, and the grace, has noticed the change."""
 STUCK_S = 900.0
 """Of the clock, for a fork that waits and does not work."""
 

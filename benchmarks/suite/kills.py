@@ -33,14 +33,14 @@ AT_ONCE = 0.1
 
 
 def kills(asked):
-    """What came of so many kills."""
+    """What came of ``asked.times`` kills."""
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         counts = killing(asked.times, asked.seed, Path(folder))
     yield ", ".join(f"{count} {what}" for what, count in counts.items())
 
 
 def killing(times: int, seed: int, folder: Path) -> Counter[str]:
-    """Kill so many sweeps; what came of it.
+    """Kill a number of sweeps, and count what came of them.
 
     Raises
     ------

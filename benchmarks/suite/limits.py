@@ -194,7 +194,7 @@ def cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def plan_of_transformers(servers):
-    """A deployment of alike servers: the operators of a transformer, drawn as those of the library."""
+    """A deployment on identical servers: the operators of a transformer, drawn as those of the library."""
 
     def make(quick):
         count = 9 if quick else servers

@@ -289,7 +289,7 @@ def incast(asked):
 
 
 def meeting(senders, options):
-    """Two iterations of so many senders' messages over a switch to one receiver; the second is timed."""
+    """Two iterations of all senders' messages over a switch to one receiver; the second is timed."""
     require_ns3()
     switch, receiver = senders, senders + 1
     rates = {(sender, switch): 1e9 for sender in range(senders)} | {(switch, receiver): 1e9}

@@ -28,7 +28,7 @@ from ddlopt.models.ports import ports_of
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 BUILDS, FIRST = 24, 2
-"""A formulation is built on so many instances: some components are there for some instances only."""
+"""The most instances on which a formulation is built: some components are there for some instances only."""
 LARGEST_BYTES, LOADED = 26_000, 40
 COMMON = ("family", "problem", "schema_version", "name", "source")
 WIDTH = 160

@@ -17,7 +17,7 @@ from ddlopt.solvers.options import described, told
 
 PAGE = Path(__file__).with_suffix(".md")
 ASKED, LARGEST_BYTES = 24, 60_000
-"""A method is asked about so many instances of a problem, the smallest ones, of files up to this size."""
+"""A method is asked about the 24 smallest instances of a problem, of files up to this size."""
 
 HEAD = """# Methods
 

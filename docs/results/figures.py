@@ -205,7 +205,7 @@ def losses(method: str, *patterns: str) -> list[float]:
 def cell(page: str, column: str, row: Mapping[str, str], under: str = "", which: int = 0) -> float:
     """A figure of a table on a page of ``docs``: the column, in the one row that has these cells.
 
-    ``under`` begins the paragraph above the table, where rows of several tables are alike; ``which`` is 1 for the
+    ``under`` begins the paragraph above the table, where several tables have such a row; ``which`` is 1 for the
     figure in brackets behind another one.
     """
     found = _cells(page, column, row, under)

@@ -1,6 +1,6 @@
 """Checks the register array of each parameter: python aggregation_registers.py INSTANCE SOLUTION.
 
-Parameters of a batch that are in one array need a packet each; a packet has room for so many entries.
+Parameters of a batch that are in one array need a packet each; a packet has room for a fixed number of entries.
 """
 
 import gzip

@@ -49,7 +49,7 @@ def told(instance, workload, servers):
 
 
 def choice_of(instance, workload, servers):
-    """The choice of a workload for so many servers; None if there is none."""
+    """The choice of a workload for this number of servers; None if there is none."""
     choices = instance["workloads"][workload]["choices"]
     return next((choice for choice in choices if choice["servers"] == servers), None)
 

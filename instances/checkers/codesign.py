@@ -182,7 +182,7 @@ def busiest_link(instance, groups, traffic, design, broken):
 
 
 def iteration_s(instance, compute, load):
-    """Time of an iteration when a link carries at most so many bytes."""
+    """Time of an iteration when a link carries at most ``load`` bytes."""
     communication = load / F(instance["link_bandwidth_bytes_per_s"])
     return max(compute, communication) if instance.get("overlap", "none") == "full" else compute + communication
 

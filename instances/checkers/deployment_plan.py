@@ -191,7 +191,7 @@ class Step:
         return max(F(0), low + (high - low) * (share - shares[k]) / (shares[k - 1] - shares[k]))
 
     def send(self, size, units, source, target):
-        """A transfer of a part of so many bytes, which makes a buffer where it arrives."""
+        """A transfer of a part of ``size`` bytes, which makes a buffer where it arrives."""
         a, b = self.group_of[source], self.group_of[target]
         if a == b:
             link, rate = ("link", source, target), self.groups[a]["bandwidth_bytes_per_s"]

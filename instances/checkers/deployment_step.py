@@ -132,7 +132,7 @@ class Network:
         self.tiers, self.inside = instance["tiers"], members(instance, plan)
 
     def longest(self, group, sent, messages):
-        """The slowest tier that the group spans; sent(below, tier) is what crosses it with so many members below."""
+        """The slowest tier that the group spans; sent(below, tier) is what crosses it with ``below`` members below."""
         below, longest, latency = 1, F(0), F(0)
         for tier, inside in zip(self.tiers, self.inside):
             if inside[group] > below:

@@ -86,7 +86,7 @@ def slowest(stragglers, steps):
     """Mean seconds a step of the last worker, over compute_s: a sum over times of the chance that not all are done."""
     chance, slowdown = F(stragglers["chance"]), F(stragglers["slowdown"])
     hit, whole = chance.numerator, chance.denominator
-    # The chance of at most so many slow steps; terms of the binomial distribution in units of 1 / whole^steps.
+    # at_most[k] is the chance of at most k slow steps; terms of the binomial distribution in units of 1 / whole^steps.
     at_most, total, term = [], 0, (whole - hit) ** steps
     for slow in range(steps + 1):
         total += term

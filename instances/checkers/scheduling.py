@@ -181,7 +181,7 @@ def check_rings(instance, runs, servers, broken):
 
 
 def iteration_s(timing, workers, bandwidth=None):
-    """Seconds of an iteration of a ring of so many workers."""
+    """Seconds of an iteration of a ring of ``workers`` workers."""
     if timing["kind"] == "ring":
         bandwidth = F(timing["bandwidth_bytes_per_s"]) if bandwidth is None else F(bandwidth)
         compute = F(timing["forward_s_per_sample"]) * F(timing.get("batch_samples", 1.0))
@@ -247,7 +247,7 @@ def pieces_of(instance, runs, servers):
 
 
 def contended_s(timing, run, crowd, rules):
-    """Seconds of an iteration whose ring meets so many split jobs, itself included; 0: it is on one server."""
+    """Seconds of an iteration whose ring meets ``crowd`` split jobs, itself included; 0: it is on one server."""
     if crowd == 0:
         bandwidth = F(rules["within_server_bytes_per_s"])
     else:

@@ -39,7 +39,7 @@ _STEPS, _WITHIN, _BETWEEN = range(3)
 _LARGE = 16
 """Messages down to a 16th of the largest are large: over a wider span protocols change, a narrower one is no line."""
 _TOLD = 1.5
-"""A bandwidth is told where it is at most so many times as large if phases follow one another as if they overlap."""
+"""A bandwidth is given if it depends little on whether phases overlap: two figures differ by this factor at most."""
 _FAINT = 1e-3
 """A phase that takes no more of the time than this has any bandwidth."""
 _NOISE = 0.05

@@ -125,8 +125,8 @@ def _unknown(name: str) -> str:
     known: dict[str, list[str]] = defaultdict(list)
     for full in names():
         known[full.split("/")[-1]].append(full)
-    alike = get_close_matches(name.split("/")[-1], known, n=3, cutoff=0.5)
-    close = [full for match in alike for full in known[match]]
+    similar = get_close_matches(name.split("/")[-1], known, n=3, cutoff=0.5)
+    close = [full for match in similar for full in known[match]]
     hint = f"do you mean {' or '.join(close)}?" if close else f"the library has {', '.join(names()[:3])}, …"
     return f"there is no instance or file '{name}'; {hint}"
 

@@ -65,8 +65,8 @@ def _submission(instance: SchedulingInstance, window: Window, names: tuple[str, 
     if window.before is not None:
         common.append(f'--dependency="afterany:${{run_{window.before}}}"')
     counts = [count for _, count in where]
-    alike = len(set(counts)) == 1
-    if alike:
+    equal = len(set(counts)) == 1
+    if equal:
         hosts = ",".join(host for host, _ in where)
         parts = [
             [f"--nodes={len(where)}", f"--nodelist={hosts}", f"--ntasks={run.width}", f"--ntasks-per-node={counts[0]}"]
@@ -78,7 +78,7 @@ def _submission(instance: SchedulingInstance, window: Window, names: tuple[str, 
     yield f"  {asked} <<'END_OF_RUN'"
     yield "#!/usr/bin/env bash"
     command = f'"$LAUNCH" {bash_word(job.name)} {window.place} {lasts}'
-    if alike:
+    if equal:
         ranks = " ".join(host for host, count in where for _ in range(count))
         yield "export SLURM_HOSTFILE=$(mktemp)"
         yield f"printf '%s\\n' {ranks} > \"$SLURM_HOSTFILE\""

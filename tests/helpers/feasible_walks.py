@@ -54,21 +54,21 @@ def changed(data, rng):
         parent = data
         for key in path[:-1]:
             parent = parent[key]
-        alike = [_at(data, other) for other, its in places if its == pattern]
-        _change(parent, path[-1], alike, rng)
+        siblings = [_at(data, other) for other, its in places if its == pattern]
+        _change(parent, path[-1], siblings, rng)
     return data
 
 
-def _change(parent, key, alike, rng):
+def _change(parent, key, siblings, rng):
     value = parent[key]
-    what = rng.choice(("near", "alike", "swap", "gone", "more", "new"))
+    what = rng.choice(("near", "sibling", "swap", "gone", "more", "new"))
     if what == "swap" and isinstance(parent, list):
         other = rng.randrange(len(parent))
         parent[key], parent[other] = parent[other], parent[key]
     elif what == "gone" and isinstance(parent, list):
         del parent[key]
     elif what == "more" and isinstance(value, list):
-        numbers = [each for other in alike if isinstance(other, list) for each in other]
+        numbers = [each for other in siblings if isinstance(other, list) for each in other]
         value.insert(rng.randrange(len(value) + 1), copy.deepcopy(rng.choice(numbers)) if numbers else rng.randrange(9))
     elif what == "near" and isinstance(value, bool):
         parent[key] = not value
@@ -77,13 +77,13 @@ def _change(parent, key, alike, rng):
     elif what == "near" and isinstance(value, float):
         parent[key] = value * rng.choice((0.5, 0.9, 0.99, 1.01, 1.1, 2.0))
     elif what == "new" and isinstance(value, int):
-        parent[key] = rng.randrange(max([0, *(each for each in alike if isinstance(each, int))]) + 2)
+        parent[key] = rng.randrange(max([0, *(each for each in siblings if isinstance(each, int))]) + 2)
     else:
-        parent[key] = copy.deepcopy(rng.choice(alike))
+        parent[key] = copy.deepcopy(rng.choice(siblings))
 
 
 def _places(data, path, pattern):
-    """Where there is something, and the same with every place in a list called alike."""
+    """Paths of all values, each with its pattern: the path with one sign for every place in a list."""
     yield path, pattern
     if isinstance(data, dict):
         for key, value in data.items():

@@ -38,7 +38,7 @@ def drawn(seed, collective="all-gather", balanced=True, most=5):
 
 
 def several(count, collective="all-gather", **more):
-    """So many networks that there are."""
+    """A number of networks that there are."""
     found, seed = [], 0
     while len(found) < count:
         made = drawn(seed, collective, **more)

@@ -15,7 +15,7 @@ from ddlopt.models.deployment import DeploymentInstance
 _MEMORY_GIB = {"p100": (10,), "1080ti": (9,), "v100": (14, 30)}
 """As TAG's released code draws devices, and the larger of the two V100 as well."""
 _GIBIBYTE = float(1 << 30)
-# One of so many instances is a random graph.
+# One instance in eight is a random graph.
 _RANDOM = 8
 _KINDS = {"bert": 0.3, "gpt2": 0.15, "transformer": 0.2, "vgg16": 0.15, "resnet50": 0.2}
 """Of networks, and how often; most have attention, whose plans are the hardest to say."""

@@ -38,8 +38,8 @@ def searched(rater: PlanRater, plans: int, seed: int) -> Ints | None:
     from cuts, and the rest for iterated local search from the best of all.
     """
     rng = np.random.default_rng(seed)
-    alike = [rater.uniform(action) for action in range(len(rater.actions))]
-    rated = sorted(((row, rater.rate(row)) for row in alike), key=lambda pair: pair[1])
+    uniform = [rater.uniform(action) for action in range(len(rater.actions))]
+    rated = sorted(((row, rater.rate(row)) for row in uniform), key=lambda pair: pair[1])
     walk = Walk(rater, Counted(rater, plans / 3), rng)
     found = [_kicked(walk, *walk.descend(*rated[0]))]
     for number, (row, rating) in enumerate(rated[:_STARTS]):
@@ -51,7 +51,7 @@ def searched(rater: PlanRater, plans: int, seed: int) -> Ints | None:
 
 
 def completed(rater: PlanRater, row: Ints, decided: Ints, plans: int, seed: int) -> tuple[Ints, Rating]:
-    """The best plan found, after so many more simulations, that differs from a row in no group that is decided."""
+    """The best plan found in ``plans`` further simulations that keeps the actions of the groups ``decided``."""
     walk = Walk(rater, Counted(rater, rater.rated + plans), np.random.default_rng(seed))
     walk.order = walk.order[~np.isin(walk.order, decided)]
     return _kicked(walk, *walk.descend(row, rater.rate(row)))

@@ -13,9 +13,9 @@ Floats = npt.NDArray[np.float64]
 
 _LEAST_S = 1e-12
 """Divisor in place of a time of 0: far below any operator's, so that the logarithms of ratios stay finite."""
-# Columns of ``nodes`` below; the weights in the package are for so many.
+# Columns of ``nodes`` below; another number needs other weights.
 NODE_FEATURES = 9
-# Columns of ``actions`` below; the weights in the package are for so many.
+# Columns of ``actions`` below; another number needs other weights.
 ACTION_FEATURES = 15
 
 

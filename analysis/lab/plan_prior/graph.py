@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 _LEAST = 1e-12
 """Divisor in place of 0, far below any time or size."""
 FEATURES = {"op": NODE_FEATURES + 10, "device": 9, "place": 5, "link": 2, "passed": 2, "action": ACTION_FEATURES}
-"""Columns for each kind of node and edge, and for an action of a group; the weights in the package are for so many."""
+"""Columns for each kind of node and edge, and for an action of a group; other numbers need other weights."""
 
 
 class Inputs(NamedTuple):

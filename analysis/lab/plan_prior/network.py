@@ -16,7 +16,7 @@ Weights = Mapping[str, npt.NDArray[np.floating]]
 
 # Width of the network; the weights in the package are for this one.
 HIDDEN = 32
-# Of message passing; the weights in the package are for so many.
+# Of message passing; the weights in the package are for three.
 ROUNDS = 3
 WEIGHTS = "prior_weights.npz"
 TRAINING = "python -m ddlopt.analysis.lab.plan_prior.train_small"

@@ -88,7 +88,7 @@ def fit(examples: Sequence[Example], epochs: int, seed: int) -> dict[str, npt.ND
         (*(torch.tensor(each, dtype=torch.float32) for each in made.features), torch.tensor(made.chosen))
         for made in examples
     ]
-    # A usual rate for Adam; a little decay, as examples are few for so many weights.
+    # A usual rate for Adam; a little decay, as there are few examples for many weights.
     optimiser = torch.optim.Adam(weights.values(), lr=3e-3, weight_decay=1e-5)
     order = np.random.default_rng(seed)
     for _ in range(epochs):

@@ -42,7 +42,7 @@ class Behind(NamedTuple):
 
 
 def validation(count: int, plans: int) -> Iterator[Drawn]:
-    """As many instances on which the search finds a plan that fits, in so many simulations."""
+    """``count`` instances on which the search finds a plan that fits in memory, in ``plans`` simulations."""
     for number, instance in enumerate(instances(count, SEED)):
         rater = _rater(instance, number % 2 == 1)
         if searched(rater, plans, 0) is not None:

@@ -43,7 +43,7 @@ def draw(axes: Any, instance: GraphInstance, solution: AggregationTrees) -> None
     for nodes, style in (
         (hosts, {"marker": "o", "s": 14, "color": "#555555", "label": "host"}),
         (plain, {"marker": "o", "s": 60, "facecolor": _NODE, "edgecolor": "#555555", "label": "switch"}),
-        (list(jobs), {"marker": "o", "s": 130, "color": _MARK, "label": "aggregates for so many jobs"}),
+        (list(jobs), {"marker": "o", "s": 130, "color": _MARK, "label": "aggregates, for a number of jobs"}),
         (sorted(servers), {"marker": "^", "s": 45, "color": "#111111", "label": "server of a job"}),
     ):
         if nodes:

@@ -11,7 +11,7 @@ from ddlopt.models.gossip import evaluate
 from ddlopt.models.gossip.circulant.instance import CirculantInstance
 
 _NODE = "#333333"
-# Beyond so many nodes links of one colour become a surface, and only those of some nodes are drawn.
+# With more nodes links of one colour would fill an area, so that only those of some nodes are drawn.
 _ALL_LINKS = 128
 # Colours of the palette ``tab10``.
 _NAMED = 10

@@ -15,7 +15,7 @@ from ddlopt.models.tolerances import ZERO_TOL
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
 
 FEW = 24
-"""Up to so many servers links get arrowheads and servers their numbers."""
+"""The most servers with which links get arrowheads and servers their numbers."""
 
 _KINDS = LinearSegmentedColormap.from_list("kinds", ["#d95f02", "#8c4a9e", "#1f6fb4"])
 _LOAD = LinearSegmentedColormap.from_list("load", ["#b9d3e8", "#3b83bd", "#0b2f57"])

@@ -133,12 +133,12 @@ def read_split(path: str | Path, graph: str | Path, instance: PartitionInstance)
                 if node not in ids:
                     raise SolutionError(f"{path}: {key}[{number}] has node {node}, which the graph has not")
                 device[ids[node]] = first + number
-    for alike in instance.colours:
-        known = [device[node] for node in alike if node in device]
+    for coloured in instance.colours:
+        known = [device[node] for node in coloured if node in device]
         if not known:
-            name = instance.nodes[alike[0]].name
+            name = instance.nodes[coloured[0]].name
             raise SolutionError(f"{path}: node '{name}' is on no device, and neither is any of its colour")
-        for node in alike:
+        for node in coloured:
             device.setdefault(node, known[0])
     return Partition(instance=instance.name, devices=tuple(device[node] for node in range(len(instance.nodes))))
 

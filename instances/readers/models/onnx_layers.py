@@ -118,8 +118,8 @@ def _name(node: Node, own: Parts) -> str:
 
 def _common(names: Sequence[str]) -> str:
     """What all names begin with; nothing of none."""
-    alike = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    return "".join(letters[0] for letters in alike)
+    equal = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in equal)
 
 
 def _layer(node: Node, own: Parts, name: str, samples: int) -> OnnxLayer:

@@ -154,11 +154,11 @@ def tied(nodes: Sequence[Node]) -> tuple[Mapping[str, Stored], tuple[str, ...]]:
     """
     tables = dict.fromkeys(part for node in nodes if node.kind == "Gather" for part in _matrices(node, 0))
     dense = [part for node in nodes if node.kind in ("MatMul", "Gemm") for part in _matrices(node, 0, 1)]
-    alike: dict[tuple[int, ...], list[Stored]] = {}
+    by_shape: dict[tuple[int, ...], list[Stored]] = {}
     for part in dict.fromkeys((*tables, *dense)):
-        alike.setdefault(tuple(sorted(part.shape)), []).append(part)
+        by_shape.setdefault(tuple(sorted(part.shape)), []).append(part)
     same, maybe = dict[str, Stored](), list[str]()
-    for parts in alike.values():
+    for parts in by_shape.values():
         if len(parts) == 1:
             continue
         seen: dict[object, Stored] = {}

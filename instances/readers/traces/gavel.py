@@ -106,7 +106,7 @@ def read_gavel(
     hours, tail_hours, slot_s, gpus, gpus_per_server, busy_quantile, network, nic_bytes_per_s : optional
         See :class:`~ddlopt.instances.readers.traces.trace_jobs.Setting`. The slot is Gavel's round.
     deadlines : bool
-        A positive SLO is a deadline so many times the job's duration after its arrival.
+        A positive SLO is a deadline: this many times the job's duration after its arrival.
     missing : {"refuse", "skip"}
         What becomes of jobs that the table does not have: Gavel's traces made from Philly's have many.
     bandwidth_bytes_per_s : float

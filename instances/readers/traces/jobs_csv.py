@@ -1,6 +1,6 @@
 """Our own plain CSV: a row for each job, with as many of the columns below as one likes.
 
-Needed are ``name``, ``arrival_s``, the workers (``workers`` for exactly so many or none, or ``max_workers``, with
+Needed are ``name``, ``arrival_s``, the workers (``workers``: exactly that number or none; or ``max_workers``, with
 ``min_workers`` 1 if left out) and the length (``duration_s`` with all its workers, or ``minibatches`` in all).
 
 How fast a job is follows from ``model`` (one of ddlopt's cluster models) or from numbers: ``compute_s`` (an iteration

@@ -96,7 +96,7 @@ class Setting:
     nic_bytes_per_s : float
         Of a server in the network.
     slack : float, optional
-        Jobs that are not due at a time of their own are so many times their recorded duration after their arrival.
+        Jobs without a deadline of their own get one: ``slack`` times their recorded duration after their arrival.
         None: at the end of the horizon; over months, nearly any schedule then does nearly everything.
     fair : {"share", "count"}
         A job's time with its fair share, for the objective ``finish_time_fairness``. ``share``: that of the instance,

@@ -61,7 +61,7 @@ def torchtitan(instance: StepInstance, solution: StepPlan, evaluation: Evaluatio
 
 
 def _chunks(instance: StepInstance, pipeline: int, blocks: int) -> int:
-    """Of a device, if they have so many blocks."""
+    """Of a device, if a chunk has ``blocks`` blocks."""
     return max(1, -(-instance.size // (pipeline * blocks)))
 
 
