@@ -1,5 +1,7 @@
 """Writes what the pages of problems say of data, answers, models and methods: ``python docs/families/from_code.py``.
 
+With names of problems (``topology``, ``gossip/weights``) it writes their pages alone.
+
 Between ``<!-- from code: … -->`` and ``<!-- end -->`` a page has what the docstrings and components of the classes say
 that are named there. Cells under *symbol* and *unit* are written by hand: they stay, and are empty where something is
 new. A test holds that the pages say what the code says.
@@ -350,7 +352,9 @@ def written(page: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    for each in problems():
+    if unknown := sorted(set(sys.argv[1:]) - set(problems())):
+        sys.exit(f"there is no problem '{unknown[0]}'; there are: {', '.join(problems())}")
+    for each in sys.argv[1:] or problems():
         for path in pages(each):
             path.write_text(written(each, path.read_text(encoding="utf-8")), encoding="utf-8")
             print(path.relative_to(ROOT))
