@@ -28,7 +28,8 @@ with it, means over three seeds or networks ("–": it refuses what it does not 
 heuristics that know both (Kendall), `best` names the two nearest to the optimum with the extension, `open` is the
 largest gap of the reference (`exact`, `best-period`) to its own bound. What each option models, and what is still
 left out, says the page of its problem: [scheduling](../families/scheduling.md),
-[compression](../families/compression/timeline/findings.md#lanes), [slots of aggregation](../families/aggregation/slots.md),
+[compression](../families/compression/timeline/findings.md#lanes),
+[slots of aggregation](../families/aggregation/slots.md),
 [gossip](../families/gossip/period.md). Objectives that are others altogether are compared there: [finish-time
 fairness](../families/scheduling/findings.md#how-fair-a-schedule-can-be), [forward passes that
 wait](../families/compression/forward.md#what-was-found).

