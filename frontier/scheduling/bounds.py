@@ -1,4 +1,4 @@
-"""Bounds by prices on slots, by plans of jobs at these prices, and on times by what refutes deadlines best."""
+"""Bounds by prices on slots, by plans of jobs at these prices, and on times by what excludes deadlines best."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Effort:
     plans: int = 4_000_000
     """Work of plain plans, :func:`work_of_plans`: a tenth of a second."""
     kept_ns: int = 300_000_000
-    """Work of plans that are kept: a third of a second, and they seldom say more where there are so many."""
+    """Work of plans that are kept: a third of a second, and more work seldom gives a better bound."""
     typed_ns: int = 25_000_000_000
     """Work of plans on types: no other bound knows that fast types are few, so that it may take half a minute."""
     most_offers: int = 20_000

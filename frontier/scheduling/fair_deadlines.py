@@ -45,7 +45,7 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
     A ratio :math:`\rho` is a deadline for every job, :math:`\rho` times its time with a fair share after its arrival.
     Greedies fill slot after slot, jobs of least *slack* first: slots to the deadline, less those that the job takes at
     full width. One gives each job all its workers, the other the fewest that still meet its deadline, and what is left
-    then to whoever comes first. Between the largest ratio that is refuted and the best found it is then asked how many
+    then to whoever comes first. Between the largest ratio that is excluded and the best found it is then asked how many
     jobs can meet their deadlines, by plans of jobs (:class:`~ddlopt.frontier.scheduling.job_plans.job_plans.JobPlans`),
     whose prices often tell that not all can; where they leave it open, the exact model is asked whether some schedule
     meets all (:class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed`). If none does, the
@@ -168,21 +168,21 @@ class _Search:
     def ask_exactly(self, seed: int) -> None:
         """Bisection with plans and the exact model, as long as there is time."""
         if self.best is None and not self.is_done:
-            self._is_refuted(float(self.ratios.largest), seed)
+            self._is_excluded(float(self.ratios.largest), seed)
         unknown = self.bound
         while self.best is not None and not self.is_done:
             # The best ratio itself need not be asked for.
             middle = min((max(self.bound, unknown) + self.value) / 2, self.value * (1 - 4 * ROUNDING))
             if middle <= max(self.bound, unknown):
                 return
-            proven = self._is_refuted(middle, seed)
+            proven = self._is_excluded(middle, seed)
             if proven is None:
                 unknown = middle
             elif proven:
                 self.bound = max(self.bound, float(self.ratios.next(middle)) * (1 - ROUNDING))
                 self.clock.report(self.value, self.bound)
 
-    def _is_refuted(self, ratio: float, seed: int) -> bool | None:
+    def _is_excluded(self, ratio: float, seed: int) -> bool | None:
         """Whether no schedule has the ratio; None if that is open. One that has is kept."""
         by_plans = self._by_plans(ratio, seed)
         return self._by_model(ratio, seed) if by_plans is None else by_plans

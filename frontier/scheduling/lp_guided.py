@@ -147,7 +147,7 @@ class LpGuided(Heuristic, uses=("seed", "start")):
 
 
 def _merged(instance: SchedulingInstance, factor: int) -> SchedulingInstance:
-    """The instance with so many slots at a time as one; a job may run in all that its window touches."""
+    """The instance with ``factor`` slots at a time as one; a job may run in all that its window touches."""
     jobs = tuple(
         job.model_copy(update={"arrival": job.arrival // factor, "deadline": -(-instance.last_slot(i) // factor)})
         for i, job in enumerate(instance.jobs)

@@ -356,7 +356,7 @@ def widths_of(instance: SchedulingInstance, schedule: Schedule) -> list[dict[int
 def schedule_of_patterns(
     instance: SchedulingInstance, plan: PatternPlan, counts: Sequence[Mapping[Pattern, int]]
 ) -> Schedule:
-    """The schedule in which each pattern has so many slots of its interval; equal ones follow each other."""
+    """The schedule in which each pattern has its number of slots of its interval; equal ones follow each other."""
     widths: list[Mapping[int, int]] = [{}] * instance.slots
     for span, here in zip(plan.spans, counts, strict=True):
         slot = span.first

@@ -195,7 +195,7 @@ def _spread(width: int, calm: bool, crowd: Ints, room: Ints, mine: Ints) -> None
 
 @inner()
 def _workers(free: Floats, demand: Floats, most: int) -> int:
-    """Workers that fit, at most so many."""
+    """Workers that fit, at most ``most``."""
     fit = most
     for r in range(len(demand)):
         if demand[r] > 0:

@@ -84,7 +84,7 @@ class GangSearch(Heuristic, uses=("seed", "start")):
         return "gang-search"
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Objectives that count no ends, elastic jobs, networks, and so many jobs that one list takes too long."""
+        """Objectives that count no ends, elastic jobs, networks, and more jobs than one list takes in a second or two."""
         if len(instance.jobs) > _MOST_JOBS:
             return f"there are {len(instance.jobs)} jobs, but it takes {_MOST_JOBS} at most; use list-scheduling"
         return not_gangs(instance)

@@ -59,7 +59,7 @@ EFFORT = Effort()
 class JobPlans(Heuristic, uses=("seed", "start")):
     r"""Whole plans for every job, generated as they are needed.
 
-    Slots between the same two arrivals or deadlines are alike, and form an interval k of :math:`L_k` slots. A plan q of
+    Slots between the same two arrivals or deadlines are interchangeable, and form an interval k of :math:`L_k` slots. A plan q of
     a job says how often it has which width in each interval; it uses :math:`a_{qk}` of a resource there and is worth
     :math:`U_q`, its utility less the energy of its workers:
 
@@ -83,7 +83,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     its workers are (:class:`~ddlopt.frontier.scheduling.prices.plan_pricing.PlanPricing`); whole plans are then
     improved as ``type-windows`` does.
 
-    Where changes lose time, or runs have a least length, slots of an interval are not alike, and a plan says in which
+    Where changes lose time, or runs have a least length, slots of an interval differ, and a plan says in which
     slots it has which width (the same, with plans that are kept). Sweeps are those
     of ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of
     capacities (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans
@@ -222,10 +222,10 @@ class _Search:
     def is_done(self) -> bool:
         """Whether the best schedule is as near to the bound as is wanted, or the time is up."""
         near = self.bound - self.value <= self.gap * abs(self.value)
-        return near or self.is_refuted or self.clock.expired
+        return near or self.is_excluded or self.clock.expired
 
     @property
-    def is_refuted(self) -> bool:
+    def is_excluded(self) -> bool:
         """Whether no schedule is worth what was wanted."""
         return self.options.wanted is not None and self.bound < self.options.wanted
 
@@ -260,7 +260,7 @@ class _Search:
         """Rounds that begin with the best schedule, at the prices of the combinatorial bound."""
         self.rounds.add_widths(self.widths)
         first = self.rounds.by_span(clearing_prices(self.instance).prices)
-        return self.rounds.generate(first, self.tolerance, lambda: self.is_refuted)
+        return self.rounds.generate(first, self.tolerance, lambda: self.is_excluded)
 
     def round(self, optimum: Optimum) -> None:
         """Sweeps that begin at the fractions, spread over the slots of each interval."""

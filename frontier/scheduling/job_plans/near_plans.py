@@ -41,7 +41,7 @@ EFFORT = Effort()
 
 
 class Nearest(NamedTuple):
-    """The best whole plans: (T, I) ``widths`` of which those of alike slots are in any order, and a bound on all."""
+    """The best whole plans: (T, I) ``widths`` those of interchangeable slots in any order, and a bound on all."""
 
     widths: Ints
     bound: float
@@ -56,7 +56,7 @@ class NearPlans:
     most. All others have plans that are listed here, and the program over these, within capacities and cuts of
     slots, bounds them; of an interval it has the sum of all slots. What it chooses, if it fits into slots, is optimal.
 
-    Plans count alike slots together, and those that go on after the job has finished are left out.
+    Plans count interchangeable slots together, and those that go on after the job has finished are left out.
 
     Parameters
     ----------

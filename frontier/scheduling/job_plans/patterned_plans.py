@@ -55,7 +55,7 @@ class Jobs(Protocol):
     ----------
     options : SlotOptions
     lengths : (K,) array
-        Slots of the intervals in which alike slots are counted together.
+        Slots of the intervals in which interchangeable slots are counted together.
     """
 
     options: SlotOptions

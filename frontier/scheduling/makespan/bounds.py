@@ -20,7 +20,7 @@ _INTERVAL_WORK = 1e6
 # Beginnings of windows that are tried, among them the first and the last: each costs a pass over the jobs.
 _WINDOWS = 8
 _MOST_TRIED = 60
-"""Makespans tried in one bound; more of them would be refuted one by one only where deadlines are hard to keep."""
+"""Makespans tried in one bound; more of them would be excluded one by one only where deadlines are hard to keep."""
 # Sums must stay below the largest 64-bit integer, with a bit to spare.
 _LARGEST = 2**62
 
@@ -39,13 +39,13 @@ def makespan_bound(instance: SchedulingInstance) -> float:
 def makespan_bound_slots(instance: SchedulingInstance) -> int:
     r"""Slots that every schedule needs which finishes all jobs, in whole numbers throughout.
 
-    It holds for elastic and preemptive jobs, networks and contention alike, as it relaxes these: jobs run at the best
+    It holds for elastic and preemptive jobs, networks and contention, as it relaxes these: jobs run at the best
     rate that any place allows, and the cluster is one pool. For every resource and every dual feasible function u of
     the sizes (:mod:`.dual_feasible`), with capacity C and job j of size :math:`c_j`,
     arrival :math:`r_j` and :math:`p_j` slots:
 
     *Longest*: :math:`r_j + p_j`. *Area* from every arrival a on: :math:`a + \lceil \sum_{r_j \ge a} u(c_j)\, p_j / u(C)
-    \rceil`. Wide jobs, of which no two fit together, are among these. The others refute one makespan T after another:
+    \rceil`. Wide jobs, of which no two fit together, are among these. The others exclude one makespan T after another:
 
     *Intervals* (energetic reasoning): in slots a..b-1 a job has at least the slots that it has there both when it
     starts as early and when it ends as late as it may (a preemptive one: that do not fit outside), and
@@ -161,14 +161,14 @@ def _up(amounts: Floats) -> Ints:
 
 
 def _raised(jobs: Needs, views: Sequence[_View], bound: int, most: int) -> int:
-    """The bound after all makespans that can be refuted, in growing steps."""
+    """The bound after all makespans that can be excluded, in growing steps."""
     step = 0
     for _ in range(_MOST_TRIED):
         if bound + step > most:
             if not step:
                 break
             step = 0
-        if _refuted(jobs, views, bound + step):
+        if _excluded(jobs, views, bound + step):
             bound, step = bound + step + 1, 2 * step + 1
         elif step:
             step = 0
@@ -189,25 +189,25 @@ class Deadlines:
         self.jobs = needs(instance)
         self._views = _views(instance, self.jobs)
 
-    def refuted(self, due: Ints) -> bool:
+    def excluded(self, due: Ints) -> bool:
         """Whether it is proven that not every job is finished before its slot of ``due`` (I,)."""
-        return _dues_refuted(self.jobs, self._views, np.minimum(self.jobs.last, due))
+        return _dues_excluded(self.jobs, self._views, np.minimum(self.jobs.last, due))
 
 
-def _dues_refuted(jobs: Needs, views: Sequence[_View], due: Ints) -> bool:
+def _dues_excluded(jobs: Needs, views: Sequence[_View], due: Ints) -> bool:
     short = bool((due - jobs.arrival < jobs.slots).any())
-    return short or any(_intervals_refute(jobs, view, due) for view in views)
+    return short or any(_intervals_exclude(jobs, view, due) for view in views)
 
 
-def _refuted(jobs: Needs, views: Sequence[_View], makespan: int) -> bool:
+def _excluded(jobs: Needs, views: Sequence[_View], makespan: int) -> bool:
     """Whether it is proven that not all jobs can be finished within a number of slots."""
-    if _dues_refuted(jobs, views, np.minimum(jobs.last, makespan)):
+    if _dues_excluded(jobs, views, np.minimum(jobs.last, makespan)):
         return True
     pieces = not jobs.preemptive and bool(jobs.rigid.all()) and len(jobs.slots) <= _TRANSFORMED_JOBS
-    return pieces and any(_lengths_refute(jobs, view, makespan) for view in views)
+    return pieces and any(_lengths_exclude(jobs, view, makespan) for view in views)
 
 
-def _intervals_refute(jobs: Needs, view: _View, due: Ints) -> bool:
+def _intervals_exclude(jobs: Needs, view: _View, due: Ints) -> bool:
     early, late = jobs.arrival + jobs.slots, due - jobs.slots
     most = max(2, math.isqrt(int(_INTERVAL_WORK / len(due))))
     begins = sampled(np.unique(np.concatenate((jobs.arrival, late, early))), most)
@@ -233,7 +233,7 @@ def _intervals_refute(jobs: Needs, view: _View, due: Ints) -> bool:
     return False
 
 
-def _lengths_refute(jobs: Needs, view: _View, makespan: int) -> bool:
+def _lengths_exclude(jobs: Needs, view: _View, makespan: int) -> bool:
     for since in sampled(np.unique(jobs.arrival), _WINDOWS).tolist():
         inside = jobs.arrival >= since
         lengths = transformed(jobs.slots[inside], makespan - since, length=view.size[0, inside])

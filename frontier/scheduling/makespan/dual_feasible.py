@@ -135,7 +135,7 @@ def _choices(sizes: Ints, capacity: int, length: Ints, most: int) -> Iterator[In
 
 
 def sampled(values: Ints, most: int) -> Ints:
-    """At most so many of the values, evenly spread, the first and the last among them."""
+    """At most ``most`` of the values, evenly spread, the first and the last among them."""
     if len(values) <= most:
         return values
     return values[np.unique(np.linspace(0, len(values) - 1, most).round().astype(np.int64))]

@@ -1,4 +1,4 @@
-"""Lower bounds on the largest ratio of times by what refutes deadlines best: intervals, and prices on slots."""
+"""Lower bounds on the largest ratio of times by what excludes deadlines best: intervals, and prices on slots."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def ratio_bound(instance: SchedulingInstance) -> float:
     jobs = deadlines.jobs
     ends = (jobs.arrival + jobs.slots).tolist()
     lowest = max(float(ratios.of(job, end)) for job, end in enumerate(ends))
-    bound = float(least_ratio(ratios, lambda due: deadlines.refuted(np.array(due)), lowest, TESTS))
+    bound = float(least_ratio(ratios, lambda due: deadlines.excluded(np.array(due)), lowest, TESTS))
     if int((jobs.last - jobs.arrival).sum()) <= _PRICED_PAIRS:
 
         def priced(due: list[int]) -> bool:

@@ -143,8 +143,8 @@ def quick_bound(instance: SchedulingInstance) -> Answer:
 def _descend(jobs: PricedJobs, iterations: int, patience: int) -> Answer:
     """At first with prices that are the same in all slots, for it is slow to find out which resource is scarce."""
     best = _first(jobs)
-    alike = jobs.evaluations + (iterations // 20 if len(jobs.capacity) == 1 else iterations // 5)
-    best = _descend_in_blocks(jobs, best, 1, alike, patience)
+    together = jobs.evaluations + (iterations // 20 if len(jobs.capacity) == 1 else iterations // 5)
+    best = _descend_in_blocks(jobs, best, 1, together, patience)
     return _descend_in_blocks(jobs, best, jobs.slots, iterations, patience)
 
 

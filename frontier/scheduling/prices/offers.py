@@ -50,8 +50,8 @@ def typed_pool(instance: SchedulingInstance) -> TypedPool:
     names = tuple(dict.fromkeys(instance.types))
     masks = [np.array([own == name for own in instance.types]) for name in names]
     demand, capacity = instance.demand, instance.capacity
-    alike = bool((demand == demand[0]).all())
-    held = np.array([most_workers(capacity, row) for row in (demand[:1] if alike else demand)])
+    same = bool((demand == demand[0]).all())
+    held = np.array([most_workers(capacity, row) for row in (demand[:1] if same else demand)])
     rooms = np.array([[int(row[mask].sum()) for mask in masks] for row in held])
     single = all(mask.sum() == 1 for mask in masks)
     powered = bool(instance.energy_price_per_j) and any(
@@ -59,7 +59,7 @@ def typed_pool(instance: SchedulingInstance) -> TypedPool:
     )
     free = not (instance.needs_rings or instance.contention is not None or powered)
     cost = [instance.energy_price_per_j * least_energy_j(instance, mask) for mask in masks]
-    if alike:
+    if same:
         places = np.array([[float(room)] for room in rooms[0]])
         jobs = len(instance.jobs)
         return TypedPool(names, places, np.ones((jobs, 1)), np.repeat(rooms, jobs, axis=0), np.array(cost), free)

@@ -43,7 +43,7 @@ def worth_of(jobs: Utilities, i: int, part: float) -> float:
 
 @inner()
 def grown(values: npt.NDArray[Any], least: int) -> npt.NDArray[Any]:
-    """The same in an array of at least so many places, and twice as many as there were."""
+    """The same in an array of at least ``least`` places, and twice as many as there were."""
     larger = np.empty(max(2 * len(values), least), values.dtype)
     larger[: len(values)] = values
     return larger

@@ -44,7 +44,7 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     knapsack no such *sweep* makes a sum of utilities worse, unless changes cost time: of those only the slot's own
     counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
     the best is taken. The bound is that of the prices of the convex program; where bandwidth is shared out and
-    utilities are capped, it is that of alike slots counted together if that is lower
+    utilities are capped, it is that of interchangeable slots counted together if that is lower
     (:func:`~ddlopt.frontier.scheduling.shares.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
     this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
     (:func:`~ddlopt.frontier.scheduling.shares.bandwidths.best_bandwidths`). All this is ours.

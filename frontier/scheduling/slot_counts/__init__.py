@@ -1,1 +1,1 @@
-"""All slots as one integer program, alike ones counted together; see :class:`SlotCounts`."""
+"""All slots as one integer program, interchangeable ones counted together; see :class:`SlotCounts`."""

@@ -49,7 +49,7 @@ def test_a_gang_waits_that_has_time():
 
 @pytest.mark.slow
 def test_plans_tell_that_not_all_deadlines_can_be_met():
-    """They refute 19/36 and meet 9/17, with no ratio between; the exact model does neither in a minute."""
+    """They exclude 19/36 and meet 9/17, with no ratio between; the exact model does neither in a minute."""
     found = FairDeadlines().solve(load("scheduling/fairness-bursty-j40-g16"), Limits(time_s=120))
     assert found.objective == pytest.approx(9 / 17)
     assert found.bound == pytest.approx(9 / 17)

@@ -175,9 +175,9 @@ def _kinds(instance: SchedulingInstance, jobs: Gangs, horizon: int, reduced: boo
         taken = tuple(jobs.taken[job].tolist())
         members[int(jobs.slots[job]), taken, weight, int(jobs.arrival[job]), int(jobs.last[job])].append(job)
     kinds = []
-    for (slots, taken, weight, arrival, last), alike in members.items():
+    for (slots, taken, weight, arrival, last), same in members.items():
         starts = [t for t in range(arrival, min(last, horizon) - slots + 1) if useful >> t & 1]
-        kinds.append(Kind(tuple(alike), slots, taken, tuple(starts), weight, arrival))
+        kinds.append(Kind(tuple(same), slots, taken, tuple(starts), weight, arrival))
     return kinds
 
 

@@ -1,4 +1,4 @@
-"""Alike slots counted together in one pool: no schedule is better, and whole widths count."""
+"""Interchangeable slots counted together in one pool: no schedule is better, and whole widths count."""
 
 import numpy as np
 import pytest
