@@ -26,16 +26,24 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, State, UnfinishedError, simulate
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
-_TRIALS = 30
-"""Ratios that the greedies try: each halves what is open between the bound and the best schedule."""
-_PART = 0.25
-"""Part of the time left that plans, or the model, of one ratio may take."""
-_MOST_PLANS = 20_000_000
-"""Work of the best plans beyond which they are not asked for."""
-_LARGEST = 400_000
-"""Choices of a width in a slot up to which that model is built."""
-_ANY_GAP = 0.999
-"""The first schedule that meets all deadlines will do."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What the search spends on greedies, plans and the exact model."""
+
+    trials: int = 30
+    """Ratios that the greedies try: each halves what is open between the bound and the best schedule."""
+    part: float = 0.25
+    """Part of the time left that plans, or the model, of one ratio may take."""
+    most_plans: int = 20_000_000
+    """Work of the best plans beyond which they are not asked for: half a second a round."""
+    largest: int = 400_000
+    """Choices of a width in a slot up to which the exact model is built: beyond, building alone takes minutes."""
+    any_gap: float = 0.999
+    """Relative gap of that model: the first schedule that meets all deadlines will do."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,7 @@ class _Search:
         low, high = self.bound, float(self.ratios.largest)
         self._greedy(high)
         high = min(high, self.value)
-        for _ in range(_TRIALS):
+        for _ in range(_EFFORT.trials):
             if self.is_done or high - low <= ROUNDING * high:
                 return
             middle = (low + high) / 2
@@ -189,7 +197,7 @@ class _Search:
 
     @property
     def _time_s(self) -> float | None:
-        return None if self.clock.left_s == math.inf else _PART * self.clock.left_s
+        return None if self.clock.left_s == math.inf else _EFFORT.part * self.clock.left_s
 
     def _by_plans(self, ratio: float, seed: int) -> bool | None:
         """The same by the most jobs that can meet their deadlines."""
@@ -218,14 +226,14 @@ class _Search:
         choices = sum(
             (self.instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(self.instance.jobs)
         )
-        if choices > _LARGEST or TimeIndexed().refuses(self.instance) is not None:
+        if choices > _EFFORT.largest or TimeIndexed().refuses(self.instance) is not None:
             return None
         asked = _by_deadlines(self.instance, self.ratios.due(ratio), "makespan")
         self.solved += 1
         try:
             with self.clock.lending_ctrl_c():
                 found = Exact("time-indexed", "scheduling", TimeIndexed(), Highs()).solve(
-                    asked, Limits(time_s=self._time_s, gap=_ANY_GAP), seed
+                    asked, Limits(time_s=self._time_s, gap=_EFFORT.any_gap), seed
                 )
         except InfeasibleError:
             return True
@@ -240,7 +248,7 @@ def _by_deadlines(instance: SchedulingInstance, due: list[int], objective: Objec
 
 
 def _plans_refuse(asked: SchedulingInstance) -> bool:
-    return JobPlans().refuses(asked) is not None or work_of_plans(asked) > _MOST_PLANS
+    return JobPlans().refuses(asked) is not None or work_of_plans(asked) > _EFFORT.most_plans
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,24 @@ from ddlopt.solvers.scheduling.slot.oracles import PoolBound, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints, Rates
 from ddlopt.solvers.scheduling.slot.worth import Gains, Utilities
 
-_LARGEST = 400_000
-"""Pairs of a job and a slot up to which sweeps over dense arrays take seconds."""
-_LONGEST = 16
-"""Slots of the longest blocks: beyond them schedules of jobs that come and go only lost in our trials."""
-_GUIDE_SHARE = 0.5
-"""Part of the time for the schedule that ignores changes."""
-_TOO_SHORT = 1e3
-"""How many times all gains together a run that is too short costs: none is taken where another width fits."""
-_LEAST_GAIN = 1e-7
-"""Relative gain of a sweep below which sweeps end."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How long blocks are, and when sweeps end."""
+
+    largest: int = 400_000
+    """Pairs of a job and a slot up to which sweeps over dense arrays take seconds."""
+    longest: int = 16
+    """Slots of the longest blocks: beyond them schedules of jobs that come and go only lost in our trials."""
+    guide_share: float = 0.5
+    """Part of the time for the schedule that ignores changes."""
+    too_short: float = 1e3
+    """How many times all gains together a run that is too short costs: none is taken where another width fits."""
+    least_gain: float = 1e-7
+    """Relative gain of a sweep below which sweeps end."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,8 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         if instance.energy_price_per_j and instance.idle_w.any():
             return "servers have a power of their own, so that it matters which ones are used"
         pairs = instance.slots * len(instance.jobs)
-        if pairs > _LARGEST:
-            return f"it has {pairs} pairs of a job and a slot, more than {_LARGEST}; use gadget"
+        if pairs > _EFFORT.largest:
+            return f"it has {pairs} pairs of a job and a slot, more than {_EFFORT.largest}; use gadget"
         return knapsack_is_exact(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
@@ -102,7 +110,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         free = without_cost_of_change(instance)
         if LpGuided().refuses(free) is not None or clock.expired:
             return None
-        left = None if clock.left_s == math.inf else _GUIDE_SHARE * clock.left_s
+        left = None if clock.left_s == math.inf else _EFFORT.guide_share * clock.left_s
         with clock.lending_ctrl_c():
             found = LpGuided().solve(free, Limits(time_s=left), seed)
         return found.solution if isinstance(found.solution, Schedule) else None
@@ -115,7 +123,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         least = min(instance.slots, max(job.least_run_slots for job in instance.jobs))
         guide = np.zeros_like(guide) if least > 1 else guide
         length = 1
-        while length < 2 * least or length <= min(_LONGEST, instance.slots):
+        while length < 2 * least or length <= min(_EFFORT.longest, instance.slots):
             if length >= least:
                 yield guide, length
             length *= 2
@@ -137,7 +145,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
                 yield worth, widths
                 if clock.expired:
                     return
-                if worth - before <= _LEAST_GAIN * abs(worth):
+                if worth - before <= _EFFORT.least_gain * abs(worth):
                     break
                 before = worth
             length //= 2
@@ -210,7 +218,7 @@ class _Blocks:
         values -= self._knapsack.worker_cost * each * (slots[place] - 1)
         if short.any():
             # Widths that leave a run too short are taken by none, as what there is now leaves none.
-            values[short] = -_TOO_SHORT * (1 + float(np.abs(values[np.isfinite(values)]).sum()))
+            values[short] = -_EFFORT.too_short * (1 + float(np.abs(values[np.isfinite(values)]).sum()))
         found = self._knapsack.best(Gains(jobs, starts, values))[1]
         if short[starts[:-1] + found].any():
             return

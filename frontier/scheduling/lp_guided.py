@@ -19,12 +19,22 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.slot.oracles import knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
-# Of a utility: the linear program is a guide, and need not be exact.
-_TANGENTS = 40
-_COARSE, _MOST_TOGETHER = 8_000, 10
-"""Choices of a width up to which one relaxation is enough; slots that one of more takes together at first, at most."""
-_LARGEST = 400_000
-"""Choices of a width in a slot beyond which the relaxation is left out."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How large the linear relaxations are."""
+
+    tangents: int = 40
+    """Of a utility: the linear program is a guide, and need not be exact."""
+    coarse: int = 8_000
+    """Choices of a width up to which one relaxation is enough; before a larger one there is a coarse one."""
+    most_together: int = 10
+    """Slots that this coarse relaxation takes together at most."""
+    largest: int = 400_000
+    """Choices of a width in a slot beyond which the relaxation is left out: it then takes minutes."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -80,9 +90,9 @@ class LpGuided(Heuristic, uses=("seed", "start")):
         """See :meth:`answer`; says so where the relaxation was left out for its size."""
         found = super().find(instance, limits, seed, clock, start)
         choices = choices_of_relaxation(instance)
-        if choices <= _LARGEST:
+        if choices <= _EFFORT.largest:
             return found
-        reason = f"the linear relaxation is left out: {choices} widths in slots, more than {_LARGEST}"
+        reason = f"the linear relaxation is left out: {choices} widths in slots, more than {_EFFORT.largest}"
         return replace(found, message=reason)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
@@ -107,9 +117,9 @@ class LpGuided(Heuristic, uses=("seed", "start")):
     ) -> Iterator[tuple[Floats, bool, bool, int]]:
         """(progress, backward, whether it is that of a relaxation, most sweeps), the quickest first."""
         choices = choices_of_relaxation(instance)
-        factors = [1] if choices <= _LARGEST else []
-        if factors and choices > _COARSE:
-            factors.insert(0, min(_MOST_TOGETHER, -(-choices // _COARSE)))
+        factors = [1] if choices <= _EFFORT.largest else []
+        if factors and choices > _EFFORT.coarse:
+            factors.insert(0, min(_EFFORT.most_together, -(-choices // _EFFORT.coarse)))
             yield np.zeros(len(slots.job)), False, False, 1
         found = False
         for factor in factors:
@@ -130,7 +140,7 @@ class LpGuided(Heuristic, uses=("seed", "start")):
         if clock.expired:
             return None
         merged = instance if factor == 1 else _merged(instance, factor)
-        model = build_model(self.family, TimeIndexed(widths="envelope", tangents=_TANGENTS), merged)
+        model = build_model(self.family, TimeIndexed(widths="envelope", tangents=_EFFORT.tangents), merged)
         # The last relaxation may have nearly all: what comes before it is a schedule already.
         left = None if clock.left_s == np.inf else max(1e-3, clock.left_s * (0.8 if factor == 1 else 0.5))
         outcome = Highs({"solve_relaxation": True}).solve(model, Limits(time_s=left), seed)

@@ -33,16 +33,26 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-_ROUNDS = (1, 2, 4, 8, 8)
-"""Moves of one annealing after another, relative to the first."""
-_FIRST_WORK, _FIRST_MOVES_OF_A_JOB = 1.2e9, 3000
-"""What the first annealing may take: steps of the kernels, and moves for each job."""
-# Between looks at the clock; the inner loop is taken to make 3e8 steps a second.
-_SLICE_S = 0.1
-# A move passes over all jobs: beyond it there are too few moves in the time.
-_MOST_JOBS = 10_000
-_COLDEST = 0.01
-"""Last temperature of an annealing, relative to its first."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How long annealing goes on."""
+
+    rounds: tuple[int, ...] = (1, 2, 4, 8, 8)
+    """Moves of one annealing after another, relative to the first; the last ones are the longest."""
+    first_work: float = 1.2e9
+    """Steps of the kernels that the first annealing may take: some seconds."""
+    first_moves_of_a_job: int = 3000
+    """Moves for each job that it may take."""
+    slice_s: float = 0.1
+    """Seconds between looks at the clock; the inner loop is taken to make 3e8 steps a second."""
+    most_jobs: int = 10_000
+    """A move passes over all jobs: beyond it there are too few moves in the time."""
+    coldest: float = 0.01
+    """Last temperature of an annealing, relative to its first."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -84,9 +94,9 @@ class GangSearch(Heuristic, uses=("seed", "start")):
         return "gang-search"
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
-        """Objectives that count no ends, elastic jobs, networks, and more jobs than one list takes in a second or two."""
-        if len(instance.jobs) > _MOST_JOBS:
-            return f"there are {len(instance.jobs)} jobs, but it takes {_MOST_JOBS} at most; use list-scheduling"
+        """Objectives that count no ends, elastic jobs, networks, and more jobs than a list takes in seconds."""
+        if len(instance.jobs) > _EFFORT.most_jobs:
+            return f"there are {len(instance.jobs)} jobs, but it takes {_EFFORT.most_jobs} at most; use list-scheduling"
         return not_gangs(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
@@ -290,8 +300,8 @@ class _Search:
                 if self.done:
                     return
         lists = [order for _, order in sorted(ranked, key=lambda pair: pair[0])]
-        first = effort * min(_FIRST_WORK / self.lists.work, _FIRST_MOVES_OF_A_JOB * len(self.lists.order))
-        for number, length in enumerate(_ROUNDS):
+        first = effort * min(_EFFORT.first_work / self.lists.work, _EFFORT.first_moves_of_a_job * len(self.lists.order))
+        for number, length in enumerate(_EFFORT.rounds):
             target = self.lowest
             if number % 2 and self.goal_is_makespan:
                 target = int(self.lowest + min(self.least, 2 * self.lowest)) // 2
@@ -308,8 +318,8 @@ class _Search:
     def _anneal(self, target: int, moves: int) -> None:
         """One annealing, in stages that look at the clock."""
         heat = self.lists.heat()
-        cooling = _COLDEST ** (1 / moves)
-        stage = max(1, min(moves, int(_SLICE_S * 3e8 / self.lists.work)))
+        cooling = _EFFORT.coldest ** (1 / moves)
+        stage = max(1, min(moves, int(_EFFORT.slice_s * 3e8 / self.lists.work)))
         while moves > 0 and not self.done:
             if self._stage(target, heat, cooling, min(stage, moves)) <= 0:
                 return

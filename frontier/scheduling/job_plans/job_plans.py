@@ -59,9 +59,9 @@ EFFORT = Effort()
 class JobPlans(Heuristic, uses=("seed", "start")):
     r"""Whole plans for every job, generated as they are needed.
 
-    Slots between the same two arrivals or deadlines are interchangeable, and form an interval k of :math:`L_k` slots. A plan q of
-    a job says how often it has which width in each interval; it uses :math:`a_{qk}` of a resource there and is worth
-    :math:`U_q`, its utility less the energy of its workers:
+    Slots between the same two arrivals or deadlines are interchangeable, and form an interval k of :math:`L_k` slots.
+    A plan q of a job says how often it has which width in each interval; it uses :math:`a_{qk}` of a resource there and
+    is worth :math:`U_q`, its utility less the energy of its workers:
 
     .. math::
         \max \sum_q U_q \lambda_q \quad\text{with}\quad \sum_q a_{qk} \lambda_q \le C L_k,\qquad

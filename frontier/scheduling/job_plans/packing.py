@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import highspy
 import numpy as np
@@ -13,12 +14,20 @@ from ddlopt.solvers.scheduling.slot.knapsack import best_widths
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
-# Attempts of a randomized greedy, of milliseconds each.
-_PACKINGS = 30
-_EXACT_S = 5.0
-"""Seconds for the exact program, which mostly takes a tenth of one."""
-_LARGEST = 20_000
-"""Choices of a width in a slot up to which it is asked."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What an interval that is hard to pack may take."""
+
+    packings: int = 30
+    """Attempts of a randomized greedy, of milliseconds each."""
+    exact_s: float = 5.0
+    """Seconds for the exact program, which mostly takes a tenth of one."""
+    largest: int = 20_000
+    """Choices of a width in a slot up to which the exact program is asked."""
+
+
+_EFFORT = Effort()
 
 
 class Packer:
@@ -34,7 +43,7 @@ class Packer:
         """(slots, I) widths; those that the greedy does not place all are placed exactly, if that is possible."""
         fewest, best = math.inf, np.zeros((slots, self._jobs), dtype=np.int64)
         total = sum(map(sum, wanted.values()))
-        for attempt in range(_PACKINGS):
+        for attempt in range(_EFFORT.packings):
             urgency = 0.5 if attempt == 0 else float(self._rng.uniform(0.1, 3.0))
             widths = self._attempt({job: sorted(some) for job, some in wanted.items()}, slots, urgency)
             missing = total - int(widths.sum())
@@ -56,10 +65,10 @@ class Packer:
         for job in [job for job, count in counts.items() if slots in count.values()]:
             widths[:, job] = next(iter(counts.pop(job)))
         room = float(self._capacity - widths[0] @ self._costs)
-        if slots * sum(map(len, counts.values())) > _LARGEST:
+        if slots * sum(map(len, counts.values())) > _EFFORT.largest:
             return None
         model = SilentHighs()
-        for name, value in {"threads": 1, "time_limit": _EXACT_S}.items():
+        for name, value in {"threads": 1, "time_limit": _EFFORT.exact_s}.items():
             model.setOptionValue(name, value)
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
 

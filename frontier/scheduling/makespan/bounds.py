@@ -13,14 +13,23 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.times.bounds import mean_busy_slots, require_slots, whole_seconds
 from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 
-_TRANSFORMED_JOBS = 3000
-"""Jobs beyond which sizes are only taken as they are."""
-_INTERVAL_WORK = 1e6
-"""Jobs times intervals that are looked at for one makespan."""
-# Beginnings of windows that are tried, among them the first and the last: each costs a pass over the jobs.
-_WINDOWS = 8
-_MOST_TRIED = 60
-"""Makespans tried in one bound; more of them would be excluded one by one only where deadlines are hard to keep."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a bound looks at before anything is searched for."""
+
+    transformed_jobs: int = 3000
+    """Jobs beyond which sizes are only taken as they are."""
+    interval_work: float = 1e6
+    """Jobs times intervals that are looked at for one makespan; others are left out, evenly spread."""
+    windows: int = 8
+    """Beginnings of windows that are tried, among them the first and the last: each costs a pass over the jobs."""
+    most_tried: int = 60
+    """Makespans tried in one bound; more of them would be excluded one by one only where deadlines are hard to keep."""
+
+
+_EFFORT = Effort()
+
 # Sums must stay below the largest 64-bit integer, with a bit to spare.
 _LARGEST = 2**62
 
@@ -126,7 +135,7 @@ class _View:
 
 def _views(instance: SchedulingInstance, jobs: Needs, most: int = 40) -> list[_View]:
     views = []
-    most = most if len(instance.jobs) <= _TRANSFORMED_JOBS else 0
+    most = most if len(instance.jobs) <= _EFFORT.transformed_jobs else 0
     for resource in whole_resources(instance):
         widths = [np.arange(low, high + 1) for low, high in zip(jobs.narrowest, jobs.widest, strict=True)]
         starts = np.concatenate(([0], np.cumsum([len(row) for row in widths])))
@@ -163,7 +172,7 @@ def _up(amounts: Floats) -> Ints:
 def _raised(jobs: Needs, views: Sequence[_View], bound: int, most: int) -> int:
     """The bound after all makespans that can be excluded, in growing steps."""
     step = 0
-    for _ in range(_MOST_TRIED):
+    for _ in range(_EFFORT.most_tried):
         if bound + step > most:
             if not step:
                 break
@@ -203,13 +212,13 @@ def _excluded(jobs: Needs, views: Sequence[_View], makespan: int) -> bool:
     """Whether it is proven that not all jobs can be finished within a number of slots."""
     if _dues_excluded(jobs, views, np.minimum(jobs.last, makespan)):
         return True
-    pieces = not jobs.preemptive and bool(jobs.rigid.all()) and len(jobs.slots) <= _TRANSFORMED_JOBS
+    pieces = not jobs.preemptive and bool(jobs.rigid.all()) and len(jobs.slots) <= _EFFORT.transformed_jobs
     return pieces and any(_lengths_exclude(jobs, view, makespan) for view in views)
 
 
 def _intervals_exclude(jobs: Needs, view: _View, due: Ints) -> bool:
     early, late = jobs.arrival + jobs.slots, due - jobs.slots
-    most = max(2, math.isqrt(int(_INTERVAL_WORK / len(due))))
+    most = max(2, math.isqrt(int(_EFFORT.interval_work / len(due))))
     begins = sampled(np.unique(np.concatenate((jobs.arrival, late, early))), most)
     ends = sampled(np.unique(np.concatenate((due, early, late))), most)
     elastic = ~jobs.rigid
@@ -234,7 +243,7 @@ def _intervals_exclude(jobs: Needs, view: _View, due: Ints) -> bool:
 
 
 def _lengths_exclude(jobs: Needs, view: _View, makespan: int) -> bool:
-    for since in sampled(np.unique(jobs.arrival), _WINDOWS).tolist():
+    for since in sampled(np.unique(jobs.arrival), _EFFORT.windows).tolist():
         inside = jobs.arrival >= since
         lengths = transformed(jobs.slots[inside], makespan - since, length=view.size[0, inside])
         total = view.size[:, inside] @ lengths.sizes.T

@@ -1,6 +1,7 @@
 """Upper bounds on utility and fairness from prices on the cluster's resources in every slot."""
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +16,24 @@ from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 Floats = npt.NDArray[np.float64]
 
-_FIRST_STEP, _LAST_STEP = 0.05, 1e-6
-"""What is hoped to be gained on the bound, relative to it: at first, and when the descent ends."""
-_PATIENCE, _SHRINK = 10, 0.7
-"""After at least this number of prices without progress the hope shrinks by this factor."""
-_QUICK_WORK = 1.5e9
-"""Steps that a quick bound may take: seconds."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How the descent of prices steps, and how long it may take."""
+
+    first_step: float = 0.05
+    """What is hoped to be gained on the bound at first, as a part of it."""
+    last_step: float = 1e-6
+    """The same when the descent ends: a hundredth of the gap at which solvers stop by default."""
+    patience: int = 10
+    """Prices without progress, at least, before that hope shrinks: a subgradient need not lead down at once."""
+    shrink: float = 0.7
+    """Factor by which it then shrinks."""
+    quick_work: float = 1.5e9
+    """Steps that a quick bound may take: seconds."""
+
+
+_EFFORT = Effort()
 
 
 class Answer(NamedTuple):
@@ -131,13 +144,13 @@ def lagrangian_bound(instance: SchedulingInstance, iterations: int = 1000) -> An
     iterations : int
         Most prices that are tried; it ends earlier once there is nothing to be gained.
     """
-    return _descend(PricedJobs(instance), iterations, max(_PATIENCE, iterations // 40))
+    return _descend(PricedJobs(instance), iterations, max(_EFFORT.patience, iterations // 40))
 
 
 def quick_bound(instance: SchedulingInstance) -> Answer:
     """The same with 100 to 500 prices, as the work allows: seconds for 80 000 jobs in 2 600 slots."""
     jobs = PricedJobs(instance)
-    return _descend(jobs, int(min(500, max(100, _QUICK_WORK / jobs.work))), _PATIENCE)
+    return _descend(jobs, int(min(500, max(100, _EFFORT.quick_work / jobs.work))), _EFFORT.patience)
 
 
 def _descend(jobs: PricedJobs, iterations: int, patience: int) -> Answer:
@@ -151,8 +164,8 @@ def _descend(jobs: PricedJobs, iterations: int, patience: int) -> Answer:
 def _descend_in_blocks(jobs: PricedJobs, best: Answer, blocks: int, iterations: int, patience: int) -> Answer:
     firsts = np.arange(blocks) * jobs.slots // blocks
     lengths = np.diff([*firsts, jobs.slots])
-    here, hope, stalled = best, _FIRST_STEP, 0  # steps go on from where they led, not from the best prices
-    while jobs.evaluations < iterations and hope > _LAST_STEP and best.bound > 0:
+    here, hope, stalled = best, _EFFORT.first_step, 0  # steps go on from where they led, not from the best prices
+    while jobs.evaluations < iterations and hope > _EFFORT.last_step and best.bound > 0:
         # In units of all that there is of a resource, prices and subgradients of different resources compare.
         values, slope = here.prices * jobs.capacity, here.subgradient / jobs.capacity
         if blocks < jobs.slots:
@@ -167,7 +180,7 @@ def _descend_in_blocks(jobs: PricedJobs, best: Answer, blocks: int, iterations: 
         if here.bound < best.bound:
             best = here
         if stalled >= patience:
-            hope, stalled = hope * _SHRINK, 0
+            hope, stalled = hope * _EFFORT.shrink, 0
     return best
 
 

@@ -191,8 +191,8 @@ class PlanPricing:
     ) -> PlanAnswer:
         """The same where offers have costs of their own: by job (T, O) >= 0, of which schedules pay ``income`` at most.
 
-        With costs of offers that are more than those of their workers the bound is that of plans of jobs and patterns of
-        slots together: the income of a slot is what the dearest pattern costs, offers of jobs that fit. Workers stay 0:
+        With costs of offers beyond those of their workers the bound is that of plans of jobs and patterns of slots
+        together: the income of a slot is what the dearest pattern costs, offers of jobs that fit. Workers stay 0:
         nothing says on which types of its class they are. ``ordered``: whether every offer costs its width times a
         price of the slot.
         """

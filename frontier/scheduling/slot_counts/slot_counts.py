@@ -26,16 +26,25 @@ from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-_MOST_CHOICES = 20_000
-"""Choices of a width in a slot beyond which the integer program does not get below its relaxation."""
-_FIRST_SHARE = 0.15
-"""Part of the time for a first schedule, most of which it seldom needs."""
-_BOUND_SHARE = 0.4
-"""Part of the time for the bound; the solutions on the way to it are good beginnings."""
-_PLANS_SHARE = 0.3
-"""Part of the time for the bound by plans of jobs, which mostly takes some seconds."""
-_NEIGHBOURHOOD_S = 20.0
-"""Seconds for the program of some slots, at most, as long as it is not that of all slots."""
+
+@dataclass(frozen=True)
+class Effort:
+    """Parts of the time for the parts of the search."""
+
+    most_choices: int = 20_000
+    """Choices of a width in a slot beyond which the integer program does not get below its relaxation."""
+    first_share: float = 0.15
+    """Part of the time for a first schedule, most of which it seldom needs."""
+    bound_share: float = 0.4
+    """Part of the time for the bound; the solutions on the way to it are good beginnings."""
+    plans_share: float = 0.3
+    """Part of the time for the bound by plans of jobs, which mostly takes some seconds."""
+    neighbourhood_s: float = 20.0
+    """Seconds for the program of some slots, at most, as long as it is not that of all slots."""
+
+
+_EFFORT = Effort()
+
 
 _Kept = tuple[float, list[dict[int, Workers]], list[dict[int, Ring]]]
 """A value, and workers and rings by slot and job."""
@@ -112,8 +121,8 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         if not all(job.utility.concave for job in instance.jobs):
             return "a utility is all or nothing, and it takes concave ones"
         choices = sum((instance.last_slot(i) - job.arrival) * len(job.widths) for i, job in enumerate(instance.jobs))
-        if choices > _MOST_CHOICES:
-            return f"there are {choices} choices of a width in a slot, more than {_MOST_CHOICES}"
+        if choices > _EFFORT.most_choices:
+            return f"there are {choices} choices of a width in a slot, more than {_EFFORT.most_choices}"
         jobs = tuple(job.model_copy(update={"arrival": 0, "deadline": None}) for job in instance.jobs)
         return SlotEmbedding().refuses(instance.changed(slots=1, jobs=jobs, bandwidth="reserved"))
 
@@ -181,7 +190,7 @@ class _Search:
         if method.refuses(instance) is not None:
             return None
         try:
-            found = method.solve(instance, self.limits(_FIRST_SHARE * self.clock.left_s), self.seed)
+            found = method.solve(instance, self.limits(_EFFORT.first_share * self.clock.left_s), self.seed)
         except NoSolutionError:
             return None
         self.clock.interrupted |= found.interrupted
@@ -230,7 +239,7 @@ class _Search:
         jobs = None if self.is_over else PatternedJobs.of(self.instance)
         if jobs is None:
             return
-        reserve_s = 0.0 if self.clock.left_s == np.inf else (1 - _PLANS_SHARE) * self.clock.left_s
+        reserve_s = 0.0 if self.clock.left_s == np.inf else (1 - _EFFORT.plans_share) * self.clock.left_s
         patterned = PatternedPlans(jobs, self.clock)
         try:
             patterned.improve(self.value * (1 + self.clock.gap), reserve_s)
@@ -246,7 +255,9 @@ class _Search:
         while gains and not self.is_over:
             before = self.bound - self.value
             with self.clock.lending_ctrl_c():
-                found = near.nearest(self.value, self.clock, self.limits(_PLANS_SHARE * self.clock.left_s), self.seed)
+                found = near.nearest(
+                    self.value, self.clock, self.limits(_EFFORT.plans_share * self.clock.left_s), self.seed
+                )
             if found is None:
                 return
             kept = self._begin_anew()
@@ -266,7 +277,7 @@ class _Search:
             return
         program = Program(self.instance, np.zeros(len(self.instance.jobs)))
         first = [program.add_slots(model, span.slots) for span, model in zip(self.spans, self.models, strict=True)]
-        outcome, values = self._solve(program, _BOUND_SHARE * self.clock.left_s)
+        outcome, values = self._solve(program, _EFFORT.bound_share * self.clock.left_s)
         if outcome.bound is not None and not self.shared:
             self._note(outcome.bound)
         if outcome.objective is None or outcome.objective <= self.value:
@@ -291,7 +302,7 @@ class _Search:
         self.value = utility_of(self.instance, self._done(()))
         for k, often in counts:
             if not self.clock.expired:
-                self._anew([slot for slot in self.slots if slot[1] == k], _NEIGHBOURHOOD_S, often)
+                self._anew([slot for slot in self.slots if slot[1] == k], _EFFORT.neighbourhood_s, often)
         if self.value <= kept[0]:
             self.value, self.places, self.rings = kept
         self._note()
@@ -327,7 +338,7 @@ class _Search:
             whole = count == len(self.slots)
             chosen = order[failed : failed + 1] if count == 1 else draw.permutation(order)[:count].tolist()
             before = self.value
-            ended = self._anew([self.slots[p] for p in sorted(chosen)], np.inf if whole else _NEIGHBOURHOOD_S)
+            ended = self._anew([self.slots[p] for p in sorted(chosen)], np.inf if whole else _EFFORT.neighbourhood_s)
             if whole:
                 return
             failed = failed + 1 if self.value <= before else 0

@@ -152,7 +152,7 @@ def rate(job, instance):
 
 
 def test_a_large_instance_begins_with_several_slots_at_a_time(monkeypatch):
-    monkeypatch.setattr(lp_guided, "_COARSE", 10)
+    monkeypatch.setattr(lp_guided, "_EFFORT", lp_guided.Effort(coarse=10))
     instance = contended(3)
     taken = []
     relaxation = LpGuided._relaxation

@@ -132,7 +132,7 @@ def test_packs_what_fits_and_only_that():
 
 def test_packs_exactly_what_a_greedy_cannot(monkeypatch):
     """Widths are drawn from full slots, so that all of them fit, with no place to spare."""
-    monkeypatch.setattr(packing, "_PACKINGS", 0)
+    monkeypatch.setattr(packing, "_EFFORT", packing.Effort(packings=0))
     rng = np.random.default_rng(5)
     timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
     jobs = tuple(Job(name=f"{i}", max_workers=8, timing=timing, minibatches=1e3, utility=Capped()) for i in range(12))
