@@ -19,7 +19,7 @@ PAIRS = (
     ("topology/all-to-all-n6-d2", "min-congestion", "ocs-greedy"),
     ("topology/all-to-all-n6-d2", "min-congestion", "link-exchange"),
     ("topology/bert-n12-d4", "rings-and-routes", "link-exchange"),
-    ("scheduling/gangs-contention-j6-g8", "rigid-gangs", "gang-search"),
+    ("scheduling/gangs-contention-j6-g8", "one-piece", "gang-search"),
     ("scheduling/gangs-j38-g32", "rigid-gangs", "gang-search"),
     ("scheduling/slot-tight", "slot-embedding", "gadget"),
     ("scheduling/elastic-j10-t10-g8", "time-indexed", "lp-guided"),

@@ -26,11 +26,6 @@ def slots_needed(minibatches: float, per_slot: float) -> int:
     return max(1, math.ceil(minibatches * float(DONE) / per_slot))
 
 
-def least_slots(instance: SchedulingInstance, job: int) -> int:
-    """Slots that a job takes at least, at the width, the places and in the company that suit it best."""
-    return slots_needed(instance.jobs[job].minibatches, max(fastest_rates(instance, job)))
-
-
 @dataclass(frozen=True)
 class Needs:
     """All jobs' needs as arrays.

@@ -1,4 +1,4 @@
-"""The form of rigid gangs that counts starts of identical jobs; see RigidGangs."""
+"""The rows of rigid gangs: starts of identical jobs, counted; see RigidGangs."""
 
 import itertools
 import math
@@ -204,7 +204,7 @@ def _running(kinds: Sequence[Kind]) -> dict[int, list[tuple[int, int]]]:
 def _add_makespan(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[int, int]]]) -> None:
     late = list(range(plan.lowest, plan.horizon))
     kinds, capacity = plan.kinds, plan.capacity
-    add_busy(block, plan.lowest, plan.horizon)
+    _add_busy(block, plan.lowest, plan.horizon)
     by_kind = {
         (k, t): [start for _, start in group]
         for t in late
@@ -222,7 +222,7 @@ def _add_makespan(block: pyo.Block, plan: Plan, running: dict[int, list[tuple[in
         return linear([(1.0, b.starting[k, start]) for start in by_kind[k, t]]) <= most * b.busy[t]
 
 
-def add_busy(block: pyo.Block, lowest: int, horizon: int) -> None:
+def _add_busy(block: pyo.Block, lowest: int, horizon: int) -> None:
     """``busy[t]`` of all slots, certainly of those before the bound ``lowest``, and ``objective``."""
     block.SLOTS = pyo.RangeSet(0, horizon - 1, doc="slots")
     block.busy = pyo.Var(
