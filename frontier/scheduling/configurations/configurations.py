@@ -9,7 +9,6 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
 from ddlopt.frontier.scheduling.configurations.master import Master, Optimum
-from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.frontier.scheduling.configurations.pricing import Priced, Pricing
 from ddlopt.frontier.scheduling.formulations.configurations import (
     Configurations,
@@ -26,8 +25,6 @@ from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.prices.lagrangian import PricedJobs
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.tolerances import BOUND_MARGIN
-from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
@@ -50,11 +47,6 @@ class Effort:
     """Part of the best prices that those asked about keep; not tuned."""
     sweeps: int = 100
     """Most in a row. They end when they gain nothing, far earlier."""
-    to_list: float = 0.2
-    """Part of the time left that plans within patterns leave for patterns that are listed."""
-    halvings: int = 8
-    """How often what patterns may take from the bound is halved, until they can be listed: to less than a hundredth of
-    the gap, where what is proven is not worth the time."""
 
 
 EFFORT = Effort()
@@ -72,11 +64,8 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     bound.
 
     The way back to whole slots: sweeps of exact knapsacks over the slots, beginning at the fractions; then the integer
-    program over the patterns found that can be part of something better; then one over *all* patterns that take no more
-    than :math:`\delta` from the bound B: a schedule with any other pattern has at most :math:`B - \delta`, so that the
-    larger of this and the bound of the integer program holds for all schedules. If :math:`\delta` can be as large as
-    the gap, that proves the optimum. With types of accelerators it is plans of jobs within patterns that bound best
-    (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`).
+    program over the patterns found that can be part of something better. With types of accelerators plans of jobs
+    within patterns bound best (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`).
 
     Parameters
     ----------
@@ -85,9 +74,7 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     gap : float, optional
         It ends when the schedule is within this part of the bound. Default: the gap of the limits.
     integer_s : float
-        Seconds for each integer program, at most.
-    most_patterns : int
-        Patterns in the last one, at most.
+        Seconds for the integer program, at most.
 
     References
     ----------
@@ -100,7 +87,6 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     tolerance: float = 1e-5
     gap: float | None = None
     integer_s: float = 60.0
-    most_patterns: int = 5000
 
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.scheduling.slot.knapsack_kernels",
@@ -137,7 +123,6 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
         if patterns:
             search.solve_integer(patterns)
             search.improve_bound_by_plans()
-            figures["patterns_near_best"] = search.improve_bound()
         return schedule_of_patterns(instance, search.plan, search.counts), figures
 
     def certificate(self, instance: Any, solution: Any, clock: Clock) -> float | None:
@@ -255,11 +240,11 @@ class _Search:
             if not self.is_close and not (backward and self.clock.expired):
                 self._sweep(progress, backward)
 
-    def solve_integer(self, patterns: Sequence[Sequence[Pattern]]) -> Outcome | None:
+    def solve_integer(self, patterns: Sequence[Sequence[Pattern]]) -> None:
         """The integer program over ``patterns`` and those of the best schedule, from which it starts."""
         left = self._seconds
         if self.is_close or left <= 0:
-            return None
+            return
         used = tuple(tuple(dict.fromkeys((*some, *here))) for some, here in zip(patterns, self.counts, strict=True))
         formulation = Configurations(used)
         model = build_model("scheduling", formulation, self.instance)
@@ -275,43 +260,17 @@ class _Search:
             self._improve(best, TypeWindows())
             if self._slots is not None:
                 self._sweep(self._slots.progress_of(best), backward=False)
-        return outcome
 
     def improve_bound_by_plans(self) -> None:
         """With types, where whole plans of jobs within patterns bound better, and take a minute."""
         if self.instance.typed and not self.is_close:
-            reserve_s = 0.0 if self.clock.left_s == math.inf else EFFORT.to_list * self.clock.left_s
             wanted = self.value * (1 + self.gap)
-            self.bound = min(self.bound, bound_by_patterns(self.instance, self.clock, wanted, reserve_s))
+            self.bound = min(self.bound, bound_by_patterns(self.instance, self.clock, wanted))
             self.clock.report(self.value, self.bound)
-
-    def improve_bound(self) -> int:
-        """The integer program over all patterns that take little from the bound; how many."""
-        if self.is_close or self._seconds <= 0:
-            return 0
-        certified = self.pricing.at(self._centre)
-        margin = BOUND_MARGIN * abs(self.bound)
-        for halvings in range(EFFORT.halvings):
-            taken = (self.bound - self.value) / 2**halvings + margin
-            try:
-                patterns = near_best_patterns(
-                    self.plan, self._centre, certified.worths, taken + margin, self.options.most_patterns
-                )
-                break
-            except TooManyError:
-                continue
-        else:
-            return 0
-        outcome = self.solve_integer(patterns)
-        if outcome is not None and outcome.bound is not None:
-            own = Configurations().objective_value(self.instance, outcome.bound)
-            self.bound = min(self.bound, max(own, certified.bound - taken))
-            self.clock.report(self.value, self.bound)
-        return sum(map(len, patterns))
 
 
 def _value(instance: SchedulingInstance, plan: PatternPlan, counts: Counts) -> float:
-    """The objective of so many slots of each pattern."""
+    """The objective of schedules with ``counts`` slots of each pattern."""
     done = [0.0] * len(plan.jobs)
     energy = 0.0
     for here in counts:

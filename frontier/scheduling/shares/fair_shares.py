@@ -8,7 +8,6 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.formulations.fair_shares import FairShares, TimeShare
 from ddlopt.frontier.scheduling.shares.bandwidths import best_with_bandwidths, feasible, with_bandwidths_of
-from ddlopt.frontier.scheduling.shares.pooled import covers, pooled_bound
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.solvers.backends.convex import Convex
@@ -22,8 +21,6 @@ from ddlopt.solvers.scheduling.slot.worth import Gains, SlotGains
 
 _LARGEST = 200_000
 """Shares beyond which the convex program takes longer than anybody waits."""
-_COUNTED_SHARE = 0.5
-"""Part of the time left for slots counted together, where nothing stronger covers shared bandwidth."""
 _IDLE = 1e-6
 """What gains count that the plan has no use for."""
 
@@ -43,10 +40,8 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     each improved with all others as they are: :math:`R_{it}` is now what the schedule itself has in store. With the
     knapsack no such *sweep* makes a sum of utilities worse, unless changes cost time: of those only the slot's own
     counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
-    the best is taken. The bound is that of the prices of the convex program; where bandwidth is shared out and
-    utilities are capped, it is that of interchangeable slots counted together if that is lower
-    (:func:`~ddlopt.frontier.scheduling.shares.pooled.pooled_bound`). Where bandwidth is shared out, the rings of
-    this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
+    the best is taken. The bound is that of the prices of the convex program. Where bandwidth is shared out, the rings
+    of this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
     (:func:`~ddlopt.frontier.scheduling.shares.bandwidths.best_bandwidths`). All this is ours.
 
     Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
@@ -94,9 +89,6 @@ class FairSharing(CertifiedMethod, uses=("start",)):
         solved = outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
         shares = model.read(problem, instance) if solved else []
         bound = model.bound(problem, instance)
-        if instance.bandwidth == "shared" and covers(instance):
-            counted = pooled_bound(instance, replace(limits, time_s=max(_COUNTED_SHARE * clock.left_s, 1e-3)), seed)
-            bound = bound if counted is None else min(bound, counted)
         schedule, sweeps = self._best(instance, shares, start, clock, bound)
         if instance.bandwidth == "shared":
             schedule = self._shared(instance, schedule, limits, seed, clock, bound)

@@ -1,4 +1,4 @@
-"""Column generation: bounds at every round, the relaxation over all patterns, the optimum where it can be proven."""
+"""Column generation: bounds at every round, the relaxation over all patterns, optima on types of accelerators."""
 
 import itertools
 import os
@@ -12,7 +12,6 @@ from scheduling_brute_force import brute_force, random_instance
 from ddlopt.frontier.scheduling.configurations import configurations
 from ddlopt.frontier.scheduling.configurations.configurations import ColumnGeneration
 from ddlopt.frontier.scheduling.configurations.master import Master
-from ddlopt.frontier.scheduling.configurations.pattern_enumeration import TooManyError, near_best_patterns
 from ddlopt.frontier.scheduling.configurations.pricing import Pricing
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations, PatternPlan, all_patterns
 from ddlopt.frontier.scheduling.prices.lagrangian import PricedJobs, quick_bound
@@ -61,15 +60,17 @@ def _instance(rng, jobs=8, slots=24, gpus=6, **more):
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_tiny_instances_are_solved_and_proven(features):
+def test_tiny_instances_have_bounds_and_with_types_their_optimum(features):
     rng = np.random.default_rng(len(features))
     method = ColumnGeneration(gap=1e-6)
     for _ in range(8):
         instance = random_instance(rng, **FEATURES[features])
         best = brute_force(instance).objective
         result = method.solve(instance, Limits(gap=2e-5))
-        assert result.objective == pytest.approx(best, rel=1e-5, abs=1e-9)
-        assert result.status is Status.OPTIMAL
+        assert result.objective <= best * (1 + 1e-9)
+        if instance.typed and instance.objective == "utility":  # the rest is left to other methods
+            assert result.objective == pytest.approx(best, rel=1e-5, abs=1e-9)
+            assert result.status is Status.OPTIMAL
         bounds = [point.bound for point in result.trace if point.bound is not None]
         assert min(bounds) >= best * (1 - 1e-9)
 
@@ -81,7 +82,7 @@ def test_rounds_end_at_the_relaxation_over_all_patterns(objective):
         instance = _instance(rng, jobs=5, gpus=5, objective=objective)
         relaxed = lp_relaxation(Configurations(), instance).objective
         told = []
-        method = ColumnGeneration(tolerance=1e-7, integer_s=1e-3, most_patterns=0)
+        method = ColumnGeneration(tolerance=1e-7, integer_s=1e-3)
         result = method.solve(instance, Limits(gap=1e-9), progress=told.append)
         bounds = [point.bound for point in told if point.bound is not None]
         assert bounds[-1] == pytest.approx(relaxed, rel=2e-5)
@@ -95,7 +96,7 @@ def test_rounds_end_at_the_relaxation_over_all_patterns(objective):
 def test_schedules_are_near_the_bound():
     rng = np.random.default_rng(9)
     for _ in range(3):
-        result = ColumnGeneration(integer_s=3, most_patterns=500).solve(_instance(rng, slots=120), Limits())
+        result = ColumnGeneration(integer_s=3).solve(_instance(rng, slots=120), Limits())
         assert result.gap < 3e-3
 
 
@@ -131,53 +132,6 @@ def test_worth_of_progress_certifies_no_less_than_prices_on_slots(objective):
         answer = quick_bound(instance)
         priced = Pricing(instance, plan).at(jobs.worth_of_progress(answer))
         assert priced.bound <= answer.bound * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("types", ["mixed", "apart"])
-def test_patterns_near_the_best_are_all_found_on_types(types):
-    rng = np.random.default_rng(4)
-    for _ in range(5):
-        instance = random_instance(rng, jobs=4, places=(2, 2, 1), types=types)
-        plan = PatternPlan.of(instance)
-        prices = rng.uniform(0, 1, 4)
-        best = Pricing(instance, plan).at(prices).worths
-        slack = 0.3 * best.max()
-        found = near_best_patterns(plan, prices, best, slack, 10_000)
-        for span, least, here in zip(plan.spans, best - slack, found, strict=True):
-            near = {p for p in all_patterns(plan, span) if _worth(plan, prices, p) >= least - 1e-12}
-            assert set(here) <= near
-            for pattern in near - set(here):
-                gains = dict(plan.gains(pattern))
-                assert any(all(dict(plan.gains(o)).get(j, 0) >= g for j, g in gains.items()) for o in here)
-        with pytest.raises(TooManyError):
-            near_best_patterns(plan, prices, best, slack, sum(map(len, found)) - 1)
-
-
-@pytest.mark.parametrize("energy", [False, True])
-def test_patterns_near_the_best_are_all_found(energy):
-    rng = np.random.default_rng(8)
-    left_out = 0
-    more = {"servers": (ServerGroup(capacity={"gpu": 6}, worker_w=100),), "energy_price_per_j": 1e-7} if energy else {}
-    for _ in range(5):
-        instance = _instance(rng, jobs=4)
-        fields = {name: getattr(instance, name) for name in type(instance).model_fields}
-        plan = PatternPlan.of(SchedulingInstance(**{**fields, **more}))
-        prices = rng.uniform(0, 1, 4)
-        best = np.array([max(_worth(plan, prices, p) for p in all_patterns(plan, span)) for span in plan.spans])
-        slack = 0.3 * best.max()
-        found = near_best_patterns(plan, prices, best, slack, 10_000)
-        for span, least, here in zip(plan.spans, best - slack, found, strict=True):
-            near = {p for p in all_patterns(plan, span) if _worth(plan, prices, p) >= least - 1e-12}
-            assert set(here) <= near
-            left_out += len(near - set(here))
-            for pattern in near - set(here):
-                # Left out is only what another one has at least as much of for every job.
-                gains = dict(plan.gains(pattern))
-                assert not energy
-                assert any(all(dict(plan.gains(o)).get(j, 0) >= g for j, g in gains.items()) for o in here)
-        with pytest.raises(TooManyError):
-            near_best_patterns(plan, prices, best, slack, sum(map(len, found)) - 1)
-    assert (left_out == 0) == energy
 
 
 def test_patterns_left_out_of_the_integer_program_cost_more_than_there_is():
