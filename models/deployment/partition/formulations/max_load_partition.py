@@ -21,7 +21,10 @@ from ddlopt.models.deployment.partition.blocks import (
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
+
+_MOST = 8
+"""Blocks of a device up to which packing rows count them: of more the rows say no more than the sum of loads."""
 
 
 class _Slots(NamedTuple):
@@ -53,8 +56,9 @@ class MaxLoadPartition:
 
     where y is 1 if an accelerator has some but not all pins; with two pins :math:`y_{hd} \ge |x_{ad} - x_{bd}|`.
 
-    *Limit*. Nothing better is lost if loads are at most ``limit_s``, that of a known partition. Blocks that take longer
-    are then not on a device.
+    *Packing*. Nothing better is lost if loads are at most ``limit_s``, that of a known partition. Blocks that take
+    longer are then not on a device, a device has at most m blocks of more than limit / (m + 1) each, and
+    :math:`\sum_b \lfloor (q + 1) p_b / \text{limit} \rfloor x_{bd} \le q` for small q (:func:`packing_rows`).
 
     *Symmetry*. Accelerators are interchangeable. For the m-th of the k heaviest blocks, those without equals first, all
     accelerators after the m-th are left out.
@@ -91,7 +95,8 @@ class MaxLoadPartition:
     References
     ----------
     J. Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020, for the
-    problem and for a program by nodes (:class:`~.tarnawski_max_load.Tarnawski2020MaxLoad`).
+    problem and for a program by nodes (:class:`~.tarnawski_max_load.Tarnawski2020MaxLoad`). Dual feasible functions:
+    S. Fekete, J. Schepers, Mathematical Programming 91, 2001.
     """
 
     limit_s: float | None = None
@@ -133,6 +138,8 @@ class MaxLoadPartition:
 
         _add_outputs(block, on, blocks, slots)
         _add_loads(block, on, blocks, slots, instance, limit_s)
+        if math.isfinite(limit_s):
+            _add_packing(block, on, blocks, slots, limit_s)
         if instance.contiguous:
             _add_order(block, on, blocks, slots, instance)
         elif self.ordered:
@@ -271,6 +278,41 @@ def _add_loads(
             expr=(None, significant([(1.0, load) for load in loads]), most), doc="the load is at most the limit"
         )
     block.objective = pyo.Expression(expr=significant([(1.0, load) for load in loads]))
+
+
+def _add_packing(block: pyo.Block, on: list[list[Any]], blocks: Blocks, slots: _Slots, limit_s: float) -> None:
+    rows = []
+    for times, first, end in (
+        (blocks.accelerator_s, 0, slots.accelerators),
+        (blocks.processor_s, slots.accelerators, slots.total),
+    ):
+        total = times.sum(axis=0)
+        sizes = np.where(np.isfinite(total) & (total <= limit_s), total, 0.0) / limit_s
+        rows += [(row, most, d) for row, most in packing_rows(sizes) for d in range(first, end)]
+
+    @block.Constraint(range(len(rows)), doc="heavy blocks fit within the limit")
+    def heavy_blocks_fit(b: Any, number: int) -> Any:
+        row, most, d = rows[number]
+        return None, significant([(value, on[v][d]) for v, value in enumerate(row.tolist()) if value]), most
+
+
+def packing_rows(sizes: npt.NDArray[np.float64]) -> list[tuple[npt.NDArray[np.float64], float]]:
+    r"""Rows of coefficients and right sides that hold for all blocks which fit together into 1.
+
+    Of blocks larger than 1 / (m + 1) there are at most m; and with the dual feasible functions
+    :math:`u_q(x) = \lfloor (q + 1) x \rfloor / q`, which take no more than 1 together wherever sizes do (at whole
+    numbers (q + 1) x, where u would be x, sizes are rounded down).
+    """
+    found: dict[tuple[float, ...], tuple[npt.NDArray[np.float64], float]] = {}
+    for size in np.unique(sizes[sizes > 1 / (_MOST + 1)]).tolist():
+        count = int((1 + FEASIBILITY_TOL) / size)
+        row = np.where(sizes >= size * (1 - FEASIBILITY_TOL), 1.0, 0.0)
+        found.setdefault(tuple((row / count).tolist()), (row, float(count)))
+    for q in range(1, _MOST + 1):
+        row = np.floor((q + 1) * sizes * (1 - FEASIBILITY_TOL))
+        if row.any():
+            found.setdefault(tuple((row / q).round(9).tolist()), (row, float(q)))
+    return list(found.values())
 
 
 def _add_order(

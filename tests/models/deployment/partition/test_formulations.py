@@ -7,17 +7,18 @@ import pytest
 from partition_cases import agrees, alike, optimum, several, solved
 from volume import for_each, slow
 
+from ddlopt import instances
 from ddlopt.models.deployment.partition.blocks import blocks_of
 from ddlopt.models.deployment.partition.bounds import least_crowd_s
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
-from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
+from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition, packing_rows
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
-from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.exact import build_model, lp_relaxation
 
 
 @pytest.mark.parametrize("fields", [{}, {"separate_passes": True}, {"contiguous": True}])
@@ -101,3 +102,21 @@ def test_blocks_without_weight_stay_between_neighbours_that_need_an_order() -> N
     nodes = [{"name": name, "accelerator_s": time, "transfer_s": 1} for name, time in (("in", 0), ("a", 3), ("b", 3))]
     assert contracted(alike(3, 2, nodes=nodes, edges=[(0, 1), (0, 2)], contiguous=True)).count == 3
     assert contracted(alike(3, 2, nodes=nodes, edges=[(0, 1), (0, 2)])).count == 2
+
+
+def test_packing_rows_hold_for_all_that_fits() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        sizes = rng.choice([0.0, 0.1, 0.2, 0.25, 1 / 3, 0.4, 0.5, 0.51, 0.7, 1.0], size=6)
+        rows = packing_rows(sizes)
+        for chosen in range(64):
+            inside = np.array([(chosen >> item) & 1 for item in range(6)])
+            if inside @ sizes <= 1:
+                assert all(inside @ row <= most + 1e-9 for row, most in rows)
+
+
+def test_a_limit_raises_the_relaxation() -> None:
+    """By what packing says of blocks of some tenth of the limit; the optimum is 6.5456 ms."""
+    instance = instances.load("deployment/partition-n30-k4")
+    bounds = [lp_relaxation(MaxLoadPartition(limit), instance).objective for limit in (None, 0.0065455903)]
+    assert bounds == pytest.approx([0.0061141329, 0.0061940474], rel=1e-5)
