@@ -7,10 +7,10 @@ sums of two positive numbers, the largest ones unless stated.
 import math
 
 from benchmarks.harness import Benchmark, Option, solved
+from ddlopt.analysis.lookup_sums import largest_error, sum_chain
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import TableInstance
 from ddlopt.models.aggregation.table.bounds import table_bound
-from ddlopt.models.aggregation.table.chain import largest_error, sum_chain
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.solvers.aggregation.table.exact import OptimalTables
 from ddlopt.solvers.aggregation.table.heuristics import (

@@ -8,6 +8,7 @@ import pytest
 from refusals import one_line
 from volume import for_each
 
+from ddlopt.analysis.lookup_sums import sum_chain
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.instances.generators.aggregation.jobs import networks
 from ddlopt.instances.generators.aggregation.slots import HARDWARE
@@ -15,7 +16,6 @@ from ddlopt.instances.library.aggregation.tree import example
 from ddlopt.instances.workloads.cluster_models import cluster_model
 from ddlopt.instances.workloads.sparse_batches import CRITEO_SAMPLE, zipf_frequencies
 from ddlopt.models.aggregation.registers.batches import heat
-from ddlopt.models.aggregation.table.chain import sum_chain
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.aggregation.table.heuristics import UniformTables
 from ddlopt.solvers.contracts import Limits

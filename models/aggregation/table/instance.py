@@ -145,7 +145,7 @@ class TableInstance(AggregationProblem):
     For the three tables of a sum of positive numbers, whose logarithms and f have absolute errors
     :math:`\epsilon_L, \epsilon_F` and whose powers have the relative error :math:`\epsilon_E`, the relative error of
     the sum is at most :math:`2^{\epsilon_L + \epsilon_F} (1 + \epsilon_E) - 1`
-    (:mod:`~ddlopt.models.aggregation.table.chain`). Up to products of errors that is their sum with weights
+    (:mod:`~ddlopt.analysis.lookup_sums`). Up to products of errors that is their sum with weights
     :math:`\ln 2, \ln 2, 1`.
 
     Parameters

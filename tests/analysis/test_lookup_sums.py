@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from volume import for_each
 
+from ddlopt.analysis.lookup_sums import largest_error, sum_chain
 from ddlopt.instances.generators.aggregation import generate
 from ddlopt.models.aggregation import LookupTables, TableInstance
-from ddlopt.models.aggregation.table.chain import largest_error, sum_chain
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.table.exact import OptimalTables
 from ddlopt.solvers.contracts import Limits
