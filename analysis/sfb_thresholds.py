@@ -5,9 +5,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ddlopt.analysis.sfb_nested_cuts import breakpoints
 from ddlopt.models.compression import Operator, SfbInstance, Tensor
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, Costs, breakpoints, costs_of
+from ddlopt.solvers.compression.sfb.costs import CostGraph, Costs, costs_of
 
 Quantity = Literal["bandwidth", "batch"]
 
@@ -47,7 +48,7 @@ def thresholds(instance: SfbInstance, quantity: Quantity) -> tuple[Threshold, ..
     **Bandwidth.** Let :math:`E(x) = \sum_i (e_i + \alpha) x_i` and :math:`C(x)` the all-reduces and broadcasts. With
     all bandwidths multiplied by :math:`\beta`, every cost model has :math:`E(x) + C(x) / \beta`: the same optima as
     :math:`\beta E(x) + C(x)`, where :math:`\beta` multiplies nothing but prices of single operators. So optimal
-    selections shrink as the bandwidth grows (see :func:`~ddlopt.solvers.compression.sfb.nested_cuts.breakpoints`), and
+    selections shrink as the bandwidth grows (see :func:`~ddlopt.analysis.sfb_nested_cuts.breakpoints`), and
     each gradient has one bandwidth up to which it is sent as factors and above which it is all-reduced.
 
     **Batch.** With the batch of all devices multiplied by :math:`\gamma`, so are times and tensors, and gradients stay:

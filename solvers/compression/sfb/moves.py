@@ -6,10 +6,21 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, Costs
+from ddlopt.models.compression import SfbInstance
+from ddlopt.solvers.compression.sfb.costs import CostGraph, Costs
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+
+def budgets_of(instance: SfbInstance) -> tuple[Floats, Floats]:
+    """(k, n) what duplicating an operator takes of each budget there is, and (k,) the budgets: memory, computation."""
+    memory = np.array([each.memory_bytes for each in instance.operators])
+    both = ((memory, instance.memory_budget_bytes), (instance.extra_s, instance.compute_budget_s))
+    given = [(use, limit) for use, limit in both if limit is not None]
+    return np.array([use for use, _ in given]).reshape(-1, instance.size), np.array(
+        [float(limit) for _, limit in given]
+    )
 
 
 class Moves:

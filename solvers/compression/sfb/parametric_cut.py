@@ -1,59 +1,55 @@
-"""Sufficient factors under budgets: minimum cuts at prices of what is scarce, their bound, and a search below it."""
+"""Sufficient factors under budgets: minimum cuts at prices of what is scarce, and the bound that they prove."""
 
 from dataclasses import dataclass
-from math import fsum
-from typing import Any, Literal, NamedTuple
+from math import fsum, inf
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 
 from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
-from ddlopt.solvers.compression.sfb.budget_kernel import kernel
-from ddlopt.solvers.compression.sfb.budget_search import BudgetSearch
-from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, Costs, breakpoints, costs_of
+from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.solvers.compression.sfb.costs import CostGraph, Costs, costs_of
+from ddlopt.solvers.compression.sfb.moves import Moves, budgets_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
+Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+_TIGHT = 1e-7
+"""Relative distance from the best value within which a selection counts as optimal at the prices."""
+_SUMS = 1e-15
+"""More than what a bound can gain by the rounding of a few sums, relative to them."""
 
 
 @dataclass(frozen=True)
 class ParametricCut(Heuristic, uses=("start",)):
-    r"""Minimum cuts at prices of the budgets, a bound that they prove, and a search for what fits best.
+    r"""Minimum cuts at prices of the budgets, the bound that they prove, and what fits of their selections.
 
     With :math:`u^k_i` what duplicating operator i takes of budget :math:`U^k`, and prices :math:`\lambda \ge 0`,
 
     .. math:: L(\lambda) = \min_x F(x) + \sum_k \lambda_k \Bigl(\sum_i u^k_i x_i - U^k\Bigr)
 
     is a minimum cut with :math:`e_i + \sum_k \lambda_k u^k_i` in place of :math:`e_i`, and a lower bound on the cost of
-    every selection that keeps the budgets, whatever the prices. With one budget the optimal selections are nested and
-    shrink as its price grows (:func:`~ddlopt.solvers.compression.sfb.nested_cuts.breakpoints`): they are the corners of
-    the lower convex hull of all selections' (use, cost), see :func:`frontier`. The problem itself is NP-hard (it
-    contains the knapsack problem), and what lies between two corners need not be found by prices.
+    every selection that keeps the budgets, whatever the prices. The best prices are found by cutting planes: the master
+    program has a row for every selection met, and its optimum lies where their values cross. Each step takes one
+    minimum cut. As the cut's linear relaxation is integral, the bound is that of the linear relaxation of the whole
+    program, where operators that fit no budget by themselves are not duplicated.
 
-    0. Most operators are decided by two cuts, see :func:`~ddlopt.solvers.compression.sfb.budget_kernel.kernel`.
-    1. The best prices, by cutting planes: the master program has a row for every selection met, and its optimum lies
-       where their values cross. Each step takes one minimum cut. As the cut's linear relaxation is integral, the bound
-       is that of the linear relaxation of the whole program.
-    2. Selections that are too large are cut down one operator after another, those that leave room are filled up.
-    3. While time and gap are left, branch and bound: the bound's selections on both sides of the budget differ in some
-       operators, and the one of them that takes most is duplicated or not. An operator that no longer fits beside
-       those that are duplicated for sure is not duplicated, which makes bounds sharper than those of the relaxation.
+    Selections that are optimal at the best prices lie on both sides of the budgets, in general: those that are too
+    large are cut down one operator after another, those that leave room are filled up.
 
-    The relaxation is the classical one (A. Geoffrion, "Lagrangean relaxation for integer programming", Mathematical
-    Programming Study 2, 1974); the other steps are ours.
-
-    Parameters
+    References
     ----------
-    work : int
-        Operators that all minimum cuts together may have, each cut counted as 1 000 more, after which step 3 ends.
+    A. Geoffrion, "Lagrangean relaxation for integer programming", Mathematical Programming Study 2, 1974. Cutting down
+    and filling up are ours.
 
     Notes
     -----
-    Details: ``root_bound_s``, the best bound of prices alone; ``memory_price_s_per_byte`` and ``compute_price``, those
-    prices: what one byte or second more in a budget saves about; ``undecided_operators``, ``cuts``, ``branches``.
+    Details: ``memory_price_s_per_byte`` and ``compute_price``, the best prices: what one byte or second more in a
+    budget saves about; ``cuts``.
     """
-
-    work: int = 100_000
 
     name = "parametric-cut"
 
@@ -64,62 +60,115 @@ class ParametricCut(Heuristic, uses=("start",)):
         return "it selects operators to duplicate, for sufficient factor broadcasting"
 
     def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:
-        """The best selection found; its bounds go to the clock."""
-        left = kernel(instance)
-        search = BudgetSearch(left, clock, self.work)
+        """The best selection found; the bound goes to the clock."""
+        search = _Prices(instance, clock)
         if start is not None:
-            search.offer(left.restricted(start))
-        root, figures = search.run()
+            search.offer(np.isin(np.arange(instance.size), start.duplicated))
+        search.run()
         budgets = {
             "memory_price_s_per_byte": instance.memory_budget_bytes,
             "compute_price": instance.compute_budget_s,
         }
         names = [name for name, budget in budgets.items() if budget is not None]
-        prices = dict(zip(names, root.prices.tolist(), strict=True))
-        return left.completed(search.best), {"root_bound_s": root.bound, **prices, **figures}
+        chosen = tuple(np.flatnonzero(search.best).tolist())
+        prices = dict(zip(names, search.prices.tolist(), strict=True))
+        return SfbSelection(instance=instance.name, duplicated=chosen), {**prices, "cuts": float(search.cuts)}
 
     def certificate(self, instance: SfbInstance, solution: SfbSelection, clock: Clock) -> float | None:
         """The last bound reported; they only grow."""
         return clock.best_bound(instance.sense)
 
 
-class Corner(NamedTuple):
-    """A corner of the frontier between what is used of a resource and the cost.
+class _Line(NamedTuple):
+    """A selection's cost and what it takes too much, in units: its value at any prices."""
 
-    Parameters
-    ----------
-    used, cost_s : float
-    price : float
-        Seconds that one more of the resource saves, up to the next corner; 0 at the last.
-    duplicated : tuple of int
+    duplicated: Bools
+    cost: float
+    excess: Floats
+
+    def at(self, prices: Floats) -> float:
+        """Its value."""
+        return self.cost + float(prices @ self.excess)
+
+
+class _Prices:
+    """The best prices and the best selection so far.
+
+    Inside, costs are measured in all all-reduces together, and what operators take in the budgets.
     """
 
-    used: float
-    cost_s: float
-    price: float
-    duplicated: tuple[int, ...]
+    def __init__(self, instance: SfbInstance, clock: Clock) -> None:
+        self._graph, self._costs, self._clock = CostGraph(instance), costs_of(instance), clock
+        self._use, budgets = budgets_of(instance)
+        # Whatever counts as keeping a budget is above the bounds; what is found keeps it in any order of addition.
+        self._limits, self._within = budgets * (1 + FEASIBILITY_TOL), budgets * (1 + FEASIBILITY_TOL / 2)
+        self._too_large: Bools = (self._use > self._limits[:, None]).any(axis=0)
+        self._cost_unit = float(self._costs.sync.sum()) or 1.0
+        self._use_unit = np.where(budgets > 0, budgets, 1.0)
+        self.cuts, self._bound = 0, -inf
+        self.prices: Floats = np.zeros(len(budgets))
+        """(k,) of the budgets."""
+        self.best: Bools = np.zeros(instance.size, dtype=np.bool_)
+        """(n,) which operators are duplicated."""
+        self._best_cost = inf
+        self.offer(self.best)
+
+    def offer(self, duplicated: Bools) -> None:
+        """Cut a selection down to the budgets, fill what room it leaves, and keep it if it is the best."""
+        moves = Moves(self._graph, self._costs, duplicated, self._use, self._within)
+        moves.drop()
+        moves.fill()
+        found = moves.duplicated
+        used = [fsum(each[found]) for each in self._use]
+        cost = self._graph.cost(self._costs, found)
+        if cost < self._best_cost and (used <= self._within).all():
+            self.best, self._best_cost = found, cost
+            self._clock.report(cost, max(0.0, self._bound))
+
+    def run(self) -> None:
+        """Cutting planes until the best prices are found or the time is up."""
+        free = self._cut(np.zeros(len(self.prices)), self._too_large)
+        if (free.excess <= 0).all():
+            self.offer(free.duplicated)
+            return
+        # What takes nothing of any budget keeps them.
+        lines = [free, self._cut(np.zeros(len(self.prices)), (self._use > 0).any(axis=0), proves=False)]
+        while True:
+            top, prices = _best_prices(lines)
+            line = self._cut(prices, self._too_large)
+            known = any((line.duplicated == each.duplicated).all() for each in lines)
+            if known or line.at(prices) > top - ROUNDING * abs(top) or self._clock.expired:
+                break
+            lines.append(line)
+        self.prices = prices * self._cost_unit / self._use_unit
+        for each in lines:
+            if each.at(prices) <= top + _TIGHT * max(1.0, abs(top)):
+                self.offer(each.duplicated)
+
+    def _cut(self, prices: Floats, forbidden: Bools, proves: bool = True) -> _Line:
+        """The cheapest selection at prices without some operators; it may prove a bound."""
+        self.cuts += 1
+        real = prices * self._cost_unit / self._use_unit
+        extra = np.where(forbidden, inf, self._costs.extra + real @ self._use)
+        cut = self._graph.cheapest(Costs(extra, self._costs.sync, self._costs.broadcast))
+        paid = float(real @ self._limits)
+        bound = cut.bound_s - paid - _SUMS * (cut.bound_s + paid)
+        if proves and bound > self._bound:
+            self._bound = bound
+            self._clock.report(self._best_cost, max(0.0, bound))
+        excess = (self._use @ cut.duplicated - self._limits) / self._use_unit
+        return _Line(cut.duplicated, self._graph.cost(self._costs, cut.duplicated) / self._cost_unit, excess)
 
 
-def frontier(instance: SfbInstance, resource: Literal["memory_bytes", "compute_s"]) -> tuple[Corner, ...]:
-    """Lower convex hull of (used, cost) over all selections, by increasing use; budgets play no part.
-
-    Two minimum cuts a corner. Below the hull there is no selection, and its line between two corners is the bound
-    that :class:`ParametricCut` has there.
-    """
-    graph, costs = CostGraph(instance), costs_of(instance)
-    free = np.zeros_like(costs.sync), np.zeros_like(costs.broadcast)
-    memory = np.array([each.memory_bytes for each in instance.operators])
-    use = Costs(memory if resource == "memory_bytes" else instance.extra_s, *free)
-    first = graph.cheapest(costs).duplicated
-    last = graph.cheapest(costs.plus(use.endless())).duplicated
-    here = first.copy()
-    corners = [_corner(graph, costs, use, here, 0.0)]
-    for point in breakpoints(graph, use, costs, first, last):
-        here[point.leaving] = False
-        corners.append(_corner(graph, costs, use, here, point.parameter))
-    return tuple(corners[::-1])
-
-
-def _corner(graph: CostGraph, costs: Costs, use: Costs, duplicated: Bools, price: float) -> Corner:
-    places = tuple(np.flatnonzero(duplicated).tolist())
-    return Corner(fsum(use.extra[duplicated]), graph.cost(costs, duplicated), price, places)
+def _best_prices(lines: list[_Line]) -> tuple[float, Floats]:
+    """The prices at which the least value of the lines is largest, and that value; one line at least keeps budgets."""
+    cost, excess = np.array([each.cost for each in lines]), np.array([each.excess for each in lines])
+    budgets = excess.shape[1]
+    answer = linprog(
+        np.append(np.zeros(budgets), -1.0),
+        A_ub=np.column_stack((-excess, np.ones(len(lines)))),
+        b_ub=cost,
+        bounds=[*[(0, None)] * budgets, (None, None)],
+        method="highs",
+    )
+    return -float(answer.fun), np.maximum(0.0, answer.x[:-1])

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
 from ddlopt.models.errors import OptionError
-from ddlopt.solvers.compression.sfb.budget_kernel import budgets_of
-from ddlopt.solvers.compression.sfb.moves import Moves
-from ddlopt.solvers.compression.sfb.nested_cuts import CostGraph, costs_of
+from ddlopt.solvers.compression.sfb.costs import CostGraph, costs_of
+from ddlopt.solvers.compression.sfb.moves import Moves, budgets_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Bools = npt.NDArray[np.bool_]

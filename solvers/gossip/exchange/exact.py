@@ -12,7 +12,7 @@ from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
-from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, filled, spliced, times_of
+from ddlopt.solvers.gossip.exchange.search import Search, Trajectory, filled, spliced
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _MOST_LABELS = 100_000_000
@@ -120,43 +120,6 @@ class OptimalTimes(CertifiedMethod, uses=()):
             path.append(int(nodes[place]))
             column -= 1
         return _found(instance, tuple(reversed(path)), float(final.min()), figures)
-
-
-@dataclass(frozen=True)
-class DynamicProgram(CertifiedMethod, uses=()):
-    """The dynamic program over (step, sends) with all segments: O(T² (d + m)) operations, T² memory.
-
-    Plain as it is, it is what the other method is compared with.
-    """
-
-    name: ClassVar[str] = "exchange-dynamic"
-    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.gossip.exchange.kernels.dynamic_program",)
-    covers: ClassVar[type[Any]] = ExchangeInstance
-
-    most_steps: ClassVar[int] = 3000
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems, long trajectories."""
-        reason = super().refuses(instance)
-        if reason is None and instance.size > self.most_steps:
-            return f"it has every segment of {instance.size} steps, at most {self.most_steps}; use exchange-times"
-        return reason
-
-    def find(self, instance: ExchangeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
-        """The optimum."""
-        arcs = kernels.all_arcs(instance.points, instance.plain)
-        steps = instance.size
-        if instance.send_cost is not None:
-            cost, before = kernels.cheapest(*arcs, steps + 1, instance.send_cost)
-            return _found(instance, times_of(before), float(cost[-1]), {})
-        totals, table = kernels.layered(*arcs, steps + 1, instance.most_sends)
-        column, place, path = int(totals[-1].argmin()), steps, []
-        best = float(totals[-1].min())
-        while column > 1:
-            place = int(table[place, column])
-            path.append(place)
-            column -= 1
-        return _found(instance, tuple(reversed(path)), best, {})
 
 
 def _figures(trajectory: Trajectory, runs: int) -> dict[str, float]:

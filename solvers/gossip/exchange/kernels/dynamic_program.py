@@ -210,35 +210,6 @@ def layered(starts: Ints, stops: Ints, values: Floats, nodes: int, sends: int) -
     return cost, before
 
 
-@kernel("(i8[::1], i8[::1], f8[::1], i8, f8)")
-def cheapest(starts: Ints, stops: Ints, values: Floats, nodes: int, price: float) -> tuple[Floats, Ints]:
-    """Least cost of every node with a price for each send, and the node before; arcs as in ``layered``."""
-    cost, before = np.full(nodes, np.inf), np.zeros(nodes, np.int64)
-    cost[0] = 0.0
-    for arc in range(len(starts)):
-        s, e = starts[arc], stops[arc]
-        total = cost[s] + values[arc] + (price if s else 0.0)
-        if total < cost[e]:
-            cost[e], before[e] = total, s
-    return cost, before
-
-
-@kernel("(const(f8[:, ::1]), b1)")
-def all_arcs(points: Floats, plain: bool) -> tuple[Ints, Ints, Floats]:
-    """Every segment: starts, ends, staleness."""
-    steps = len(points)
-    count = steps * (steps + 1) // 2
-    starts, stops, values = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-    place = 0
-    for s in range(steps):
-        total = 0.0
-        for e in range(s + 1, steps + 1):
-            total += apart(points, e - 1, s, plain)
-            starts[place], stops[place], values[place] = s, e, total
-            place += 1
-    return starts, stops, values
-
-
 @helper
 def _segment(points: Floats, sums: Floats, rest: Floats, s: int, e: int) -> float:
     """Staleness of [s, e) from prefix sums (T + 1, d + 1) of points and of their squared norms, in two parts."""

@@ -8,12 +8,13 @@ from exchange_cases import instance, least, walk
 from volume import for_each, seeds, some
 
 import ddlopt
+from benchmarks.gossip.exchange import by_table
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.gossip import ExchangeInstance
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import Exact, lp_relaxation
-from ddlopt.solvers.gossip.exchange.exact import DynamicProgram, OptimalTimes
+from ddlopt.solvers.gossip.exchange.exact import OptimalTimes
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
 from ddlopt.solvers.gossip.exchange.rules import _RULES, ExchangeRule
 from ddlopt.solvers.gossip.exchange.search import Effort, Search, Trajectory, spliced
@@ -30,7 +31,8 @@ def test_brute_force(norm, seed):
     for more in ({"sends": 0}, {"sends": steps // 3}, {"sends": steps + 3}, {"send_cost": 0.1 + seed}):
         given = instance(points, norm=norm, **more)
         best = least(given)
-        for method in (OptimalTimes(), DynamicProgram(), Exact("exchange-path", "gossip", ExchangePath())):
+        assert by_table(given) == pytest.approx(best, rel=1e-9, abs=1e-12)
+        for method in (OptimalTimes(), Exact("exchange-path", "gossip", ExchangePath())):
             result = method.solve(given, EXACT)
             assert result.status == "optimal"
             assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
@@ -44,20 +46,20 @@ def test_the_search_over_prices_is_exact(norm, seed):
     points = walk(seed, 70, 3, drift=seed % 3) if seed % 4 else rng.standard_normal((70, 3))
     for more in ({"sends": int(rng.integers(1, 40))}, {"send_cost": float(rng.exponential(20.0))}):
         given = instance(points, norm=norm, **more)
-        found, best = OptimalTimes().solve(given, EXACT), DynamicProgram().solve(given, EXACT)
-        assert found.status == best.status == "optimal"
-        assert found.objective == pytest.approx(best.objective, rel=1e-9)
+        found = OptimalTimes().solve(given, EXACT)
+        assert found.status == "optimal"
+        assert found.objective == pytest.approx(by_table(given), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["exchange-tiny-return-t12", "exchange-return-t300"])
 def test_between_vertices_of_the_hull(name):
     """No price gives the budget: what is left between is searched, and the bound of prices is the relaxation's."""
     given = ddlopt.load(f"gossip/{name}")
-    found, best = OptimalTimes().solve(given, EXACT), DynamicProgram().solve(given, EXACT)
+    found, best = OptimalTimes().solve(given, EXACT), by_table(given)
     assert found.details["gap_by_price"] > 0.015
     assert found.details["segments"] < given.size * 12
     assert found.status == "optimal"
-    assert found.objective == pytest.approx(best.objective, rel=1e-9)
+    assert found.objective == pytest.approx(best, rel=1e-9)
     if given.size < 50:
         search = Search(Trajectory(given.points, False, False, Clock(EXACT, None)), 4)
         assert search.run()
@@ -88,10 +90,10 @@ def test_the_queue_is_exact(seed):
     rng = np.random.default_rng(seed)
     steps = np.abs(rng.standard_normal((120, 3))) / (1 + np.arange(120)[:, np.newaxis] / 20)
     given = instance(1000 + np.cumsum(steps, axis=0), sends=int(rng.integers(1, 60)))
-    found, best = OptimalTimes().solve(given, EXACT), DynamicProgram().solve(given, EXACT)
+    found, best = OptimalTimes().solve(given, EXACT), by_table(given)
     assert found.details["queue"] == 1
     assert found.status == "optimal"
-    assert found.objective == pytest.approx(best.objective, rel=1e-9)
+    assert found.objective == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -170,16 +172,13 @@ def test_no_segment_of_a_good_path_is_lost(plain, slack):
         rest = kernels.to_go(points, price, plain, ends)
         limit = (cost[-1] + slack) * (1 + 1e-12)
         near = kernels.near_arcs(points, price, plain, ends, cost, rest, limit, 10**6)
-        every = kernels.all_arcs(points, plain)
-        before, _ = kernels.cheapest(*every, 41, price)
+        apart = np.linalg.norm(points[:, np.newaxis] - points[np.newaxis], axis=2) ** (1 if plain else 2)
+        every = [(s, e, apart[s:e, s].sum()) for s in range(40) for e in range(s + 1, 41)]
+        before, _, _, _ = kernels.penalised(points, price, plain, np.full(41, 1e18), 0.0, math.inf)
         after = kernels.to_go(points, price, plain, np.full(40, 40))
-        wanted = {
-            (s, e)
-            for s, e, value in zip(*every, strict=True)
-            if before[s] + price * (s > 0) + value + after[e] <= limit
-        }
+        wanted = {(s, e) for s, e, value in every if before[s] + price * (s > 0) + value + after[e] <= limit}
         assert set(zip(near[0].tolist(), near[1].tolist(), strict=True)) == wanted
-        assert len(wanted) < len(every[0])
+        assert len(wanted) < len(every)
 
 
 def test_splices():
@@ -241,7 +240,7 @@ def test_time_limit():
 @for_each("more", [{"sends": 0}, {"sends": 1}, {"send_cost": 0.5}])
 def test_models_that_hardly_move(points, more):
     given = instance(points, **more)
-    for method in (OptimalTimes(), DynamicProgram(), *map(ExchangeRule, sorted(set(_RULES) - {"rate-threshold"}))):
+    for method in (OptimalTimes(), *map(ExchangeRule, sorted(set(_RULES) - {"rate-threshold"}))):
         result = method.solve(given, EXACT)
         assert result.objective >= least(given)
         assert result.checked
@@ -330,6 +329,3 @@ def test_refusals():
     given = instance(walk(0, 5), sends=1)
     with pytest.raises(NotApplicableError, match="it needs the learning rates of the steps"):
         ExchangeRule("rate-threshold").solve(given, Limits())
-    assert "every segment of 3001 steps, at most 3000" in DynamicProgram().refuses(
-        instance(np.zeros((3001, 1)), sends=1)
-    )
