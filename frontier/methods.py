@@ -83,7 +83,6 @@ ENTRIES = (
         ("rate-messages", "exact", "rates of jobs that need not merge as an integer program over messages and levels", "frontier:formulations.rate_messages:RateMessages"),
         ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
         ("graph-negotiation", "heuristic", "goal congestion; ours, jobs negotiate for links and aggregators at prices that rise", "negotiation:GraphNegotiation"),
-        ("lp-rounding", "heuristic", "random routes in the shares of a linear relaxation, whose bound it certifies", "rounding:RelaxedRounding"),
         storey="frontier",
     ),
     *entries(

@@ -117,7 +117,7 @@ DEFAULT = Suite(
                 *("torus-4x4-*", "abilene-congestion", "slots-racks-whole-n24", "slots-atp-n40", "table-bfloat16"),
             ),
             (
-                *("auto", "level", "top", "max", "none", "takahashi-matsuyama", "lp-rounding", "graph-search"),
+                *("auto", "level", "top", "max", "none", "takahashi-matsuyama", "graph-search"),
                 *("slot-rule:rule=equal", "slot-rule:rule=square-root"),
                 *("heat-round-robin", "register-search", "table-even"),
             ),

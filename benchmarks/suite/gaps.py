@@ -85,7 +85,7 @@ PICTURED = {
         "Time of a training step relative to the best found",
     ),
     "aggregation": (
-        ("exact", "graph-search", "lp-rounding", "takahashi-matsuyama", "first-switch", "max"),
+        ("exact", "graph-search", "takahashi-matsuyama", "first-switch", "max"),
         (
             *("abilene-congestion", "fat-tree-k4-congestion", "fat-tree-k4-merging", "fat-tree-k4-utilization"),
             *("leaf-spine-8x4-rates", "torus-4x4-utilization"),

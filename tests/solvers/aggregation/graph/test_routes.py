@@ -1,4 +1,4 @@
-"""Heuristics for aggregation in networks: feasible, never better than the best of all answers, alike by seed."""
+"""Heuristics for aggregation in networks: feasible, never better than the best of all answers, the same for a seed."""
 
 import itertools
 
@@ -7,8 +7,6 @@ import pytest
 from aggregation_graph_cases import answers, optimum, random_instance, star
 from volume import slow
 
-from ddlopt.frontier.aggregation.graph.relaxation import Program
-from ddlopt.frontier.aggregation.graph.rounding import RelaxedRounding
 from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
@@ -26,7 +24,7 @@ GOALS = ("utilization", "congestion", "rates")
 
 
 def methods(instance):
-    all_ = [TakahashiMatsuyama(), WaterFilling(), RelaxedRounding(rounds=5), SEARCH]
+    all_ = [TakahashiMatsuyama(), WaterFilling(), SEARCH]
     all_ += [ShortestRoutes(rule) for rule in STRATEGIES]
     return [method for method in all_ if method.refuses(instance) is None]
 
@@ -176,20 +174,6 @@ def test_max_min_rates_are_those_of_the_check():
     rates = max_min(case, case.read(result.solution))
     assert rates.sum() == pytest.approx(result.details["max_min_bytes_per_s"])
     assert "it raises rates, and the goal is congestion" in WaterFilling().refuses(generate("aggregation", "torus", 0))
-
-
-@pytest.mark.slow
-def test_the_relaxation_bounds_and_is_tight_for_one_job_with_slots_everywhere():
-    instance = star(goal="utilization")
-    bound = Program(instance).solve(60.0).bound
-    assert bound == pytest.approx(10.0)
-    assert bound <= optimum(instance)
-    assert Program(star(goal="rates")).solve(60.0).bound is None
-
-
-def test_a_relaxation_that_is_too_large_is_refused():
-    instance = generate("aggregation", "fat-tree", 0, k=12, jobs=40, workers=10)
-    assert "columns, more than" in RelaxedRounding().refuses(instance)
 
 
 def ring_of(count, **fields):
