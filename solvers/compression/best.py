@@ -30,6 +30,7 @@ class Best(ByInstance):
     the same under budgets                    ``parametric-cut`` ``milp``
     timelines with lanes                      ``lane-search``    ``lane-timeline``
     other timelines, levels                   links of the chain ``overlap-timeline``
+    the same without links                    ``espresso``       ``overlap-timeline``
     what the next forward pass waits for      ``forward-search`` ``forward-order``
     the same with many parts                  ``forward-search`` ``forward-sides``
     ========================================= ================== ====================
@@ -59,9 +60,9 @@ class Best(ByInstance):
             return self._along_lanes()
 
         def model(_: CompressionInstance | LevelInstance, solver: str) -> Method:
-            from ddlopt.solvers.compression.timeline.exact import along_timeline
+            from ddlopt.solvers.compression.timeline.exact import opened
 
-            return along_timeline(solver)
+            return opened(solver)
 
         return chain.exact(path_of(instance), instance, self.solver, model)
 

@@ -9,7 +9,7 @@ from ddlopt.models.compression.forward.schedule import Rule, plan, planned, sent
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers import chain
-from ddlopt.solvers.compression.timeline.exact import along_timeline
+from ddlopt.solvers.compression.timeline.exact import opened
 from ddlopt.solvers.compression.trivial_plans import Nothing
 from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -25,7 +25,7 @@ def chosen_on(timeline: CompressionInstance, clock: Clock, seed: int) -> Result:
     for step in chain.steps(STEPS, "options"):
         found: Result = step.make(timeline, Limits(clock.left_s), seed)
         return found
-    return along_timeline("highs").solve(timeline, Limits(_SHARE * clock.left_s), seed)
+    return opened("highs").solve(timeline, Limits(_SHARE * clock.left_s), seed)
 
 
 @dataclass(frozen=True)
