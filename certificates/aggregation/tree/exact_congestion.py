@@ -19,7 +19,7 @@ from ddlopt.models.aggregation.tree.instance import TreeInstance
 _MOST_JOBS = 6
 """Whose sets are tried at each switch."""
 _MOST_STATES = 200_000
-"""Of a switch before those that are beaten are left out; with more, the limit is not refuted."""
+"""Of a switch before those that are beaten are left out; with more, the limit is not excluded."""
 _MOST_COMPARED = 1_500_000_000
 """Pairs of figures of states, in all tests together: some seconds."""
 _TESTS = 40
@@ -54,7 +54,7 @@ class TreeStates:
         pairs = len(jobs) * instance.size
         self._budgets = np.array([min(most, pairs) for _, most in known], dtype=np.int64)
 
-    def refutes(self, limit: Fraction) -> bool:
+    def excludes(self, limit: Fraction) -> bool:
         """Whether no answer is found to have less congestion than ``limit``."""
         waiting: dict[int, Ints] = {}
         jobs = len(self.instance.jobs)
@@ -129,5 +129,5 @@ def least_congestion(instance: TreeInstance, low: Fraction, high: Fraction) -> F
         if high - low <= _NARROW * low or states.left <= 0:
             break
         middle = Fraction(float(low + high) / 2)
-        low, high = (middle, high) if states.refutes(middle) else (low, middle)
+        low, high = (middle, high) if states.excludes(middle) else (low, middle)
     return low

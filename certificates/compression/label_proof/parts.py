@@ -57,12 +57,12 @@ class Parting:
         alone = bool((lanes.ends == np.arange(1, len(lanes.ends) + 1)).all())
         if alone:
             self.whole &= ~_replaced(self.whole, (lanes.encode, error, *busy, *lanes.used))
-        alike: dict[bytes, list[int]] = {}
+        same: dict[bytes, list[int]] = {}
         for place in range(len(self.whole) if alone and len(busy) == 1 else 0):
             rows = (self.whole[place], lanes.encode[place], busy[0, place], lanes.error[place])
-            alike.setdefault(b"".join(row.tobytes() for row in rows), []).append(place)
-        self.alike: dict[int, tuple[list[int], Marks]] = {}
-        for places in alike.values():
+            same.setdefault(b"".join(row.tobytes() for row in rows), []).append(place)
+        self.same: dict[int, tuple[list[int], Marks]] = {}
+        for places in same.values():
             encode, sent = lanes.encode[places[0]], busy[0, places[0]]
             before = (encode[:, None] <= encode) & (sent[:, None] >= sent)
             before &= ~before.T

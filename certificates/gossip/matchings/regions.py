@@ -35,7 +35,7 @@ class Region:
         Whether that is its level.
     low, high : tuples of Fraction
         Of the probability of each level or variable.
-    alike : bool
+    symmetric : bool
         Whether automorphisms of the graph map the plans of the region to plans of the region.
     """
 
@@ -43,7 +43,7 @@ class Region:
     decided: tuple[bool, ...]
     low: tuple[Fraction, ...]
     high: tuple[Fraction, ...]
-    alike: bool = False
+    symmetric: bool = False
 
 
 class Polytope(NamedTuple):
@@ -70,8 +70,8 @@ class Regions:
         self.budget = Fraction(instance.budget)
         self.most = tuple(map(Fraction, instance.edge_budgets or (1,) * len(self.edges)))
         self.given = tuple(own for own in instance.matchings if own)
-        alike = not instance.edge_budgets and len(set(self.times)) == 1
-        self.leveled = not self.given and alike
+        equal = not instance.edge_budgets and len(set(self.times)) == 1
+        self.leveled = not self.given and equal
         self.rounds = min(self.budget / self.times[0], Fraction(1)) if self.single else self.budget / self.times[0]
         self.touching = tuple(
             tuple(e for e, ends in enumerate(self.edges) if node in ends) for node in range(instance.size)
@@ -86,7 +86,7 @@ class Regions:
         count, one = len(self.edges), Fraction(1)
         if self.leveled:
             most = min(one, self.rounds)
-            return Region((0,) * count, (False,) * count, (0 * one,), (most,), alike=True)
+            return Region((0,) * count, (False,) * count, (0 * one,), (most,), symmetric=True)
         groups = self.given or tuple((edge,) for edge in range(count))
         level = [0] * count
         for number, own in enumerate(groups):
@@ -99,20 +99,20 @@ class Regions:
 
     def split(self, region: Region, variable: int, point: Fraction) -> tuple[Region | None, Region | None]:
         """Plans whose probability is at most ``point``, and at least."""
-        below = replace(region, high=_changed(region.high, variable, point), alike=False)
-        above = replace(region, low=_changed(region.low, variable, point), alike=False)
+        below = replace(region, high=_changed(region.high, variable, point), symmetric=False)
+        above = replace(region, low=_changed(region.low, variable, point), symmetric=False)
         return self._tightened(below), self._tightened(above)
 
     def at_level(self, region: Region, edge: int) -> Region | None:
         """Plans in which the edge is at the first level that it may have."""
-        return self._propagated(replace(region, decided=_changed(region.decided, edge, True), alike=False))
+        return self._propagated(replace(region, decided=_changed(region.decided, edge, True), symmetric=False))
 
-    def later(self, region: Region, edges: Iterable[int], alike: bool = False) -> Region | None:
-        """Plans in which none of the edges is; ``alike`` if they are those that automorphisms exchange."""
+    def later(self, region: Region, edges: Iterable[int], symmetric: bool = False) -> Region | None:
+        """Plans in which none of the edges is; ``symmetric`` if they are those that automorphisms exchange."""
         level = list(region.level)
         for edge in edges:
             level[edge] += 1
-        return self._propagated(replace(region, level=tuple(level), alike=region.alike and alike))
+        return self._propagated(replace(region, level=tuple(level), symmetric=region.symmetric and symmetric))
 
     def _propagated(self, region: Region) -> Region | None:
         """Levels that others leave; None where an edge is later than it need be."""

@@ -220,6 +220,6 @@ def children_of(
         return regions.at_level(region, place), regions.later(region, (place,))
     orbit = orbits[place]
     first = {region.level[edge] for edge in orbit}
-    if not region.alike or len(first) > 1 or any(region.decided[edge] for edge in orbit):
+    if not region.symmetric or len(first) > 1 or any(region.decided[edge] for edge in orbit):
         raise RefutedError(f"the region is not the same for all edges that are like edge {place}")
-    return regions.at_level(region, place), regions.later(region, orbit, alike=True)
+    return regions.at_level(region, place), regions.later(region, orbit, symmetric=True)

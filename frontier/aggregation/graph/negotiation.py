@@ -16,20 +16,36 @@ from ddlopt.solvers.aggregation.graph.arrays import Case, case_of, objective_of
 from ddlopt.solvers.aggregation.graph.search import first_trees
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-_PARTS = (0.5, 0.75, 0.9, 0.97, 1.0)
-"""Of the way from the bound to the best, where targets are."""
-_STILL = 0.2
-"""Part of the jobs without any fault that are sent anew, too."""
-_PRESSURE, _GROWTH, _HARDEST = 0.5, 1.2, 5.0
-"""Price of what is too busy: first, from sweep to sweep, and at most."""
-_MEMORY = 2.0
-"""What a sweep in which an arc was too busy adds to its price for good."""
-_BUSY = 0.2
-"""Part of an arc's price that is for being busy."""
-_SLOT = 3.0
-"""Price of a slot that another job has, in those of an arc that is too busy."""
-_OPENING, _DEARER, _CHEAPER = 5.0, 1.25, 0.95
-"""Price of an aggregator where there is a budget, and how it follows what is spent."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    parts: tuple[float, ...] = (0.5, 0.75, 0.9, 0.97, 1.0)
+    """Of the way from the bound to the best, where targets are."""
+    still: float = 0.2
+    """Part of the jobs without any fault that are sent anew, too."""
+    pressure: float = 0.5
+    """Price of what is too busy in the first sweep: jobs may share at first."""
+    growth: float = 1.2
+    """From sweep to sweep: slow enough for jobs to find other ways."""
+    hardest: float = 5.0
+    """At most, so that the other prices still count."""
+    memory: float = 2.0
+    """What a sweep in which an arc was too busy adds to its price for good."""
+    busy: float = 0.2
+    """Part of an arc's price that is for being busy."""
+    slot: float = 3.0
+    """Price of a slot that another job has, in those of an arc that is too busy."""
+    opening: float = 5.0
+    """Price of an aggregator where there is a budget, in the first sweep."""
+    dearer: float = 1.25
+    """How that price rises where more is spent than there is."""
+    cheaper: float = 0.95
+    """How it falls where some of the budget is left."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,7 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
         low_s = max(self.known_s, graph_bound(instance))
         sweeps, targets, negotiator = self.sweeps, 0, _Negotiator(case, rng)
         for _ in range(self.rounds):
-            parts = iter(_PARTS)
+            parts = iter(_EFFORT.parts)
             while (part := next(parts, None)) is not None and high_s > low_s * (1 + clock.gap) and not clock.expired:
                 target_s = min(low_s + part * (high_s - low_s), high_s * (1 - 2 * FEASIBILITY_TOL))
                 targets += 1
@@ -100,7 +116,7 @@ class GraphNegotiation(Heuristic, uses=("seed", "start")):
                 found = negotiator.agreed(sweeps, clock)
                 found_s = None if found is None else objective_of(instance, found)
                 if found is not None and found_s is not None and found_s < high_s:
-                    best, high_s, parts = found, found_s, iter(_PARTS)
+                    best, high_s, parts = found, found_s, iter(_EFFORT.parts)
                     clock.report(high_s)
             sweeps *= 2
         return best, {"targets": float(targets), "sweeps": float(negotiator.swept)}
@@ -131,15 +147,15 @@ class _Negotiator:
             self._put(j, 1)
 
     def agreed(self, sweeps: int, clock: Clock) -> AggregationTrees | None:
-        """Trees that keep the target and all limits, if so many sweeps lead to some."""
+        """Trees that keep the target and all limits, if ``sweeps`` over the jobs lead to some."""
         slots, budget = self._case.net.slots, self._instance.aggregators
-        price = 0.0 if budget is None else _OPENING
-        pressure = _PRESSURE
+        price = 0.0 if budget is None else _EFFORT.opening
+        pressure = _EFFORT.pressure
         for _ in range(sweeps):
             for j in self._rng.permutation(len(self._trees)).tolist():
                 if clock.expired:
                     return None
-                if self._at_fault(j) or self._rng.random() < _STILL:
+                if self._at_fault(j) or self._rng.random() < _EFFORT.still:
                     self._put(j, -1)
                     self._trees[j] = self._sent(j, pressure, price)
                     self._put(j, 1)
@@ -149,11 +165,11 @@ class _Negotiator:
             over = budget is not None and self._opened > budget
             if not (busy.any() or full.any() or late.any() or over) and all(tree.routes for tree in self._trees):
                 return AggregationTrees(instance=self._instance.name, trees=tuple(tree.routes for tree in self._trees))
-            self._past += _MEMORY * busy
-            self._past_slots += full + _MEMORY * late
-            pressure = min(_HARDEST, pressure * _GROWTH)
+            self._past += _EFFORT.memory * busy
+            self._past_slots += full + _EFFORT.memory * late
+            pressure = min(_EFFORT.hardest, pressure * _EFFORT.growth)
             if budget is not None and self._opened != budget:
-                price *= _DEARER if over else _CHEAPER
+                price *= _EFFORT.dearer if over else _EFFORT.cheaper
         return None
 
     def _put(self, j: int, sign: int) -> None:
@@ -187,14 +203,14 @@ class _Negotiator:
         ending = job.gradient_bytes * self._rates
         if ending.any():
             ending = ending / time.max() * self._factors(self._switch + ending, pressure)
-        opening = price + self._past_slots + _SLOT * pressure * (self._used + job.slots > slots)
+        opening = price + self._past_slots + _EFFORT.slot * pressure * (self._used + job.slots > slots)
         residual = np.maximum(0, np.floor((self._target_s - self._load) / time)).astype(np.int64)
         able = np.where(slots < job.slots, np.inf, opening)
         return self._routers[j].tree(cost, able, ending, self._most(j), residual) or self._trees[j]
 
     def _factors(self, load: Floats, pressure: float) -> Floats:
         beyond = load / self._target_s - 1
-        factors: Floats = 1 + _BUSY * load / self._target_s + pressure * (1 + beyond) * (beyond > 0)
+        factors: Floats = 1 + _EFFORT.busy * load / self._target_s + pressure * (1 + beyond) * (beyond > 0)
         return factors
 
     def _most(self, j: int) -> int:

@@ -66,13 +66,13 @@ class Pricing:
         M_S(v) = \min_u \big( A_S(u) + d(u, v) \big), \qquad
         A_S(u) = \alpha_u + \min_{S = P_1 + \dots + P_k,\ k \ge 2} \textstyle\sum_i \big( M_{P_i}(u) + \beta_u \big),
 
-    and the server gets the whole in at most so many parts. It is that of Dreyfus and Wagner for Steiner trees, where
-    not only the whole may be divided among several messages, and a meeting costs something. Workers whose only link
-    leads to the same switch are not told apart, so S says how many of each group there are.
+    and the server gets the whole in a limited number of parts. It is that of Dreyfus and Wagner for Steiner trees,
+    where not only the whole may be divided among several messages, and a meeting costs something. Workers whose only
+    link leads to the same switch are not told apart, so S says how many of each group there are.
 
     A switch may aggregate twice in such a tree. As one switch, it costs no more; so the least cost is right. Where arcs
-    have room for so many messages that end behind them, parts are put together arc by arc: with k messages ended behind
-    arcs 1 to i,
+    have room for a limited number of messages that end behind them, parts are put together arc by arc: with k messages
+    ended behind arcs 1 to i,
 
     .. math:: A^i_S(u) = \min_{P \subseteq S} \big( M_P(t_i) + c_i + \beta_u + A^{i-1}_{S \setminus P}(u) \big),
 

@@ -26,7 +26,7 @@ _MOST = (20_000, 600_000)
 Of ``bert-large-n8x8-nvlink-25g-budget`` the relaxation of hundreds of parts is hardly nearer to the claim than that of
 the first ones, the labels of which are only some times as many."""
 _MOST_PARTS = 500
-"""After so many with few labels it begins anew with many; trees that few labels close have hundreds."""
+"""Parts with few labels after which it begins anew with many; trees that few labels close have hundreds."""
 _OF_LANES, _OF_MORE = (600_000, 300), (2_000, 10)
 """Labels of a part, and parts, of lanes where labels have at most two figures beside the encoding, or more; a tree over
 a formulation does what is left."""
@@ -127,7 +127,7 @@ class _Search:
         return False
 
     def _parted(self, most: int, parts: float) -> bool:
-        """The same with at most so many labels each; False also when there are that many ``parts``."""
+        """The same with at most ``most`` labels each; False also when there are that many ``parts``."""
         parting = Parting(self.lanes)
         stack: list[tuple[Marks, list[int]]] = [(parting.whole, [])]
         while stack:

@@ -26,7 +26,7 @@ from ddlopt.solvers.gossip.matchings.single_bound import connected
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _OPENING, _OPENING_LARGE, _LARGE = 0.4, 0.9, 24
-"""Parts of the time that the search gets, up to so many edges and beyond, where the tree hardly moves the bound."""
+"""Parts of the time that the search gets; of more edges than the third it is the second: the tree moves little."""
 # Part of the way between a bound and what would cut a node: nearer, the relaxed optimum matters no more.
 _CLOSE = 0.02
 _VISITED, _EVERY = 20, 10

@@ -187,14 +187,14 @@ class _Proof:
         leaf, free = self._leaf(polytope, at.multiplier, None), np.flatnonzero(~node.decided)
         if leaf.bound is None or leaf.bound >= self.target or not len(free) or self._expired():
             return leaf, None
-        if region.alike:
+        if region.symmetric:
             return None, _orbit(region)
         chances = at.point[np.array(polytope.owners)[free]] + ROUNDING
         return None, ["edge", self._branching.most_met(node, free, chances)]
 
     def _division(self, region: Region, box: RelaxedMoment, at: Relaxed, node: Node) -> list[Any] | None:
         """Where the relaxed answer is furthest from a plan; None where probabilities are too narrow to be divided."""
-        if region.alike:
+        if region.symmetric:
             return _orbit(region)
         choice = self._branching.choice(node, box, at)
         if choice.edge is not None:

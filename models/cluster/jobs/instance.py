@@ -164,7 +164,7 @@ class JobsInstance(ClusterProblem):
             Fraction(0),
         )
 
-    def first_alike(self, place: int) -> int | None:
+    def first_twin(self, place: int) -> int | None:
         """The last job before one that is identical but for its name; None if there is none."""
         told = [job.model_dump(exclude={"name"}) for job in self.jobs[: place + 1]]
         return next((other for other in range(place - 1, -1, -1) if told[other] == told[place]), None)

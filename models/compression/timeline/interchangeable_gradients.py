@@ -18,7 +18,7 @@ from ddlopt.models.compression.timeline.candidate_messages import Key, Messages
 Places = npt.NDArray[np.int64]
 
 
-class Alike(NamedTuple):
+class Interchangeable(NamedTuple):
     """Gradients of the same options.
 
     Parameters
@@ -36,7 +36,7 @@ class Alike(NamedTuple):
     comes_before: npt.NDArray[np.bool_]
 
 
-def alike_gradients(messages: Messages) -> list[Alike]:
+def interchangeable(messages: Messages) -> list[Interchangeable]:
     """All groups; ``messages`` are of a single gradient each."""
     groups: dict[bytes, list[int]] = {}
     starts = np.flatnonzero(np.diff(messages.first, prepend=-1))
@@ -51,7 +51,7 @@ def alike_gradients(messages: Messages) -> list[Alike]:
         before = (encode[:, None] <= encode) & (occupation[:, None] >= occupation)
         np.fill_diagonal(before, val=False)
         if len(gradients) > 1 and before.any():
-            found.append(Alike(tuple(gradients), numbers, before))
+            found.append(Interchangeable(tuple(gradients), numbers, before))
     return found
 
 
@@ -59,7 +59,7 @@ def in_order(messages: Messages, chosen: list[Key]) -> list[Key]:
     """A plan of single gradients that is no slower, and in which no option follows one that it comes before."""
     places = {key: number for number, key in enumerate(messages.keys)}
     sent = {first: places[first, last, option] for first, last, option in chosen}
-    for group in alike_gradients(messages):
+    for group in interchangeable(messages):
         options = [int(sent[gradient] - group.messages[place, 0]) for place, gradient in enumerate(group.gradients)]
         exchanged = True
         while exchanged:

@@ -14,7 +14,7 @@ def drifts_away(points: Floats) -> bool:
 
     says that :math:`\sum_{t=e}^{e'-1} (\|x_t - x_{s'}\|^2 - \|x_t - x_s\|^2) \le 0`; with e' = e + 1 and e = t it says
     that of every single step, so that it holds if and only if :math:`\|x_t - x_{s'}\| \le \|x_t - x_s\|` for all
-    s < s' ≤ t, with squared and with plain norms alike. For neighbours s and s + 1, from which the rest follows, that
+    s < s' ≤ t, with squared and with plain norms. For neighbours s and s + 1, from which the rest follows, that
     is
 
     .. math:: \delta_s^\top x_t \ge \tfrac 12 \delta_s^\top (x_s + x_{s+1}), \qquad \delta_s = x_{s+1} - x_s .

@@ -52,7 +52,7 @@ class Case:
         return max(len(job.workers) for job in self.instance.jobs)
 
     def forest(self, trees: int | None = None) -> Forest:
-        """No trees yet, and room for those of all jobs or for so many."""
+        """No trees yet, and room for those of all jobs or for a number of them."""
         n, m = len(self.instance.nodes), len(self.instance.arcs)
         jobs = len(self.instance.jobs) if trees is None else trees
         senders = 2 * self.most_workers + 2

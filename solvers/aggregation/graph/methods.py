@@ -58,7 +58,7 @@ def is_alone(instance: GraphInstance, solver: str) -> bool:
 
 
 def is_large(instance: GraphInstance, copies: int = 1) -> bool:
-    """Whether an integer program with so many copies of all flows is too large."""
+    """Whether an integer program with a number of copies of all flows is too large."""
     flows = 4 * len(instance.links) * sum(len(job.workers) for job in instance.jobs)
     return flows * copies > _MOST_FLOWS
 

@@ -16,20 +16,29 @@ from ddlopt.solvers.aggregation.graph.kernels.search import MOST_JOBS, search
 from ddlopt.solvers.contracts import relative_gap
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-_ATTEMPTS = 100
-"""Orders of the jobs after which a greedy gives up."""
-_ROUNDS = 200
-"""Rounds between looks at the clock."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    attempts: int = 100
+    """Orders of the jobs after which a greedy gives up: where tens of them fail, slots or budget are too few."""
+    rounds: int = 200
+    """Rounds between looks at the clock: some hundredths of a second."""
+    dear: float = 1e3
+    """Price of an aggregator, in those of arcs, where few are to be used: more than any route saves."""
+    heat: float = 0.005
+    """Part by which a solution may be worse than the one before it, at first."""
+    rates_heat: float = 0.02
+    """The same for a sum of rates, which falls at once where one job moves."""
+    sharpness: float = 4.0
+    """Of the prices for the first trees: half of the largest, as little is busy yet."""
+
+
+_EFFORT = Effort()
+
 _FIXED_DRAWS = 11
 """Random numbers of a round besides those for arcs and workers."""
-_DEAR = 1e3
-"""Price of an aggregator, in those of arcs, where few are to be used."""
-# Part by which a solution may be worse than the one before it, at first.
-_HEAT = 0.005
-# More than for the other goals: a sum of rates falls at once where one job moves.
-_RATES_HEAT = 0.02
-_SHARPNESS = 4.0
-"""Of the prices for the first trees."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +79,13 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
         best, before = case.forest(), case.forest(MOST_JOBS)
         for j in range(len(instance.jobs)):
             kernels.copy_job(now, j, best, j)
-        hottest = (_RATES_HEAT if instance.goal == "rates" else _HEAT) if self.heat is None else self.heat
+        hottest = (_EFFORT.rates_heat if instance.goal == "rates" else _EFFORT.heat) if self.heat is None else self.heat
         goal, done, bound = np.inf, 0, graph_bound(instance)
         while done < self.rounds and not clock.expired:
             gap = relative_gap(abs(goal), bound, instance.sense) if done else None
             if gap is not None and gap <= clock.gap:
                 break
-            rounds = min(_ROUNDS, self.rounds - done)
+            rounds = min(_EFFORT.rounds, self.rounds - done)
             heat = hottest * (1 - (done + np.arange(rounds)) / self.rounds)
             draws = rng.random((rounds, _FIXED_DRAWS + case.draws))
             found = search(case.net, case.demand, case.rules, now, best, before, draws, heat)
@@ -87,7 +96,7 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
         return case.answer(best), {"rounds": float(done)}
 
 
-def first_trees(case: Case, rng: np.random.Generator, clock: Clock, sharpness: float = _SHARPNESS) -> Forest:
+def first_trees(case: Case, rng: np.random.Generator, clock: Clock, sharpness: float = _EFFORT.sharpness) -> Forest:
     """Job by job, the heaviest first, at the prices that the jobs before have made; other orders where that fails.
 
     Raises
@@ -98,7 +107,7 @@ def first_trees(case: Case, rng: np.random.Generator, clock: Clock, sharpness: f
     order = case.heaviest_first()
     if case.demand.goal == kernels.UTILIZATION:
         sharpness = 0.0
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(_EFFORT.attempts):
         if attempt and clock.expired:
             break
         forest = case.forest()
@@ -114,7 +123,7 @@ def _sent(case: Case, forest: Forest, j: int, rng: np.random.Generator, sharpnes
     Where a first attempt fails, budget or slots are short: every other one has aggregators cost much, and half of them
     try such nodes first, which makes do with one aggregator.
     """
-    prices = case.prices(forest, j, sharpness, None, _DEAR if attempt % 2 else 0.0)
+    prices = case.prices(forest, j, sharpness, None, _EFFORT.dear if attempt % 2 else 0.0)
     hubs = [-1.0, *rng.random(8)]
     for hub in hubs if attempt % 4 < 2 else reversed(hubs):
         # A first tree from the nearest worker on, others in any order.

@@ -11,12 +11,20 @@ from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.aggregation.tree.strategies import Filling
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
-# Thirty halvings are a billionth of the range.
-_BISECTIONS = 30
-# So that orders change, but the small gains do not come first; not tuned.
-_LEAST_WEIGHT = 0.4
-# Least part by which a congestion is to become smaller at once.
-_STEP = 1e-3
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    bisections: int = 30
+    """Thirty halvings are a billionth of the range."""
+    least_weight: float = 0.4
+    """So that orders change, but the small gains do not come first; not tuned."""
+    step: float = 1e-3
+    """Least part by which a congestion is to become smaller at once."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -43,14 +51,14 @@ class TreeLimits(Heuristic, uses=("seed",)):
         """The switches."""
         spans, rng = Spans(instance, tables(instance)), np.random.default_rng(seed)
         best = least_congestion(spans, clock)
-        value, step = best.objective(), _STEP
+        value, step = best.objective(), _EFFORT.step
         clock.report(value)
         for _ in range(self.rounds):
             if clock.expired:
                 break
             found = spans.within(value * (1 - step), rng)
             if found is None:
-                step = max(_STEP, step / 2)
+                step = max(_EFFORT.step, step / 2)
             else:
                 best, value, step = found, found.objective(), 2 * step
                 clock.report(value)
@@ -61,7 +69,7 @@ def least_congestion(spans: "Spans", clock: Clock) -> Filling:
     """The answer of the greedy for the least limit for which it finds one, by bisection."""
     best = Filling(spans.instance, spans.figures)
     high, low = best.objective(), 0.0
-    for _ in range(_BISECTIONS):
+    for _ in range(_EFFORT.bisections):
         limit = (low + high) / 2
         found = spans.within(limit)
         if found is None:
@@ -100,7 +108,7 @@ class Spans:
         filling = Filling(instance, figures)
         sent = np.array([job.loads for job in instance.jobs], dtype=np.int64)
         hidden = ~figures.useful
-        weights = np.ones(sent.shape) if rng is None else rng.uniform(_LEAST_WEIGHT, 1.0, sent.shape)
+        weights = np.ones(sent.shape) if rng is None else rng.uniform(_EFFORT.least_weight, 1.0, sent.shape)
         for node in reversed(instance.order):
             span = self._line[self._place[node] : self._place[node] + self._size[node]]
             while instance.seconds_per_message[node] * float(self._sizes @ sent[:, node]) > limit:

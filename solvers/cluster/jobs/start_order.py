@@ -119,7 +119,7 @@ class Search:
         value, self.best = best_list(instance)
         self.value: Any = value * self._units
         self._kept: dict[Any, list[Any]] = {}
-        self._twin = [instance.first_alike(place) for place in range(len(instance.jobs))]
+        self._twin = [instance.first_twin(place) for place in range(len(instance.jobs))]
 
     def learn(self, narrow: "Search", most: int) -> None:
         """Take over what a search with fewer widths finds within a number of states."""

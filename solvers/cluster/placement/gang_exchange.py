@@ -11,12 +11,20 @@ from ddlopt.solvers.cluster.placement.free import Counts, Free, answer_of, cost
 from ddlopt.solvers.cluster.placement.rules import HivedCells, Kueue, Rule
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
-_MOST_AT_A_TIME = 4
-"""Gangs that give their hosts back; more, and what was good about the places is gone."""
-_AS_THEY_COME = 0.3
-"""How often leaves are taken in any order, as best fit alone comes back to the same places."""
-_BY_SIZE = 0.5
-"""How often the largest of them is placed first, not any."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    most_at_a_time: int = 4
+    """Gangs that give their hosts back; more, and what was good about the places is gone."""
+    as_they_come: float = 0.3
+    """How often leaves are taken in any order, as best fit alone comes back to the same places."""
+    by_size: float = 0.5
+    """How often the largest of them is placed first, not any."""
+
+
+_EFFORT = Effort()
 
 
 @dataclass(frozen=True)
@@ -112,14 +120,14 @@ class _State:
     def change(self, rng: random.Random, limit: tuple[int, int]) -> None:
         """Place some gangs anew; as before where this is worse than the limit."""
         gangs = self.instance.gangs
-        chosen = rng.sample(range(len(gangs)), min(len(gangs), rng.randint(1, _MOST_AT_A_TIME)))
+        chosen = rng.sample(range(len(gangs)), min(len(gangs), rng.randint(1, _EFFORT.most_at_a_time)))
         missing = [g for g, own in enumerate(self.counts) if not own and g not in chosen]
         chosen += missing[:1]
         before = [self.counts[g] for g in chosen]
         for own in before:
             self.free.take(own or {}, -1)
         order = list(range(len(chosen)))
-        if rng.random() < _BY_SIZE:
+        if rng.random() < _EFFORT.by_size:
             order.sort(key=lambda n: -gangs[chosen[n]].hosts)
         else:
             rng.shuffle(order)
@@ -150,14 +158,14 @@ class _State:
     def _placed(self, gang: Gang, rng: random.Random) -> Counts | None:
         instance, free, hosts = self.instance, self.free, gang.hosts
         own = instance.level(gang)
-        if rng.random() >= _AS_THEY_COME:
+        if rng.random() >= _EFFORT.as_they_come:
             return _KUEUE.place(free, gang)
         rooms = [room for room in free.rooms(gang) if free.hosts(room) >= hosts]
         if not rooms:
             return None
         room = [leaf for leaf in rng.choice(rooms) if free.left[leaf]]
         rng.shuffle(room)
-        if own < len(instance.levels) - 1 and rng.random() < _BY_SIZE:
+        if own < len(instance.levels) - 1 and rng.random() < _EFFORT.by_size:
             room.sort(key=instance.path)  # neighbours, from a random one on
             first = rng.randrange(len(room))
             room = room[first:] + room[:first]

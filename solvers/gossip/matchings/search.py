@@ -20,18 +20,28 @@ from ddlopt.solvers.gossip.matchings.exact import certified_bound, decomposed, p
 from ddlopt.solvers.gossip.matchings.moment_newton import Mixed, best_weights
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-# Relative gaps of steps on the way, and of what is answered.
-_ROUGH, _FINE = 1e-5, 1e-9
-_LEAST = 1e-5
-"""Probability below which the slope of a matching that is never active would be hidden."""
-# A matching this rare is tried without.
-_DROPPED = 1e-3
-_WORSE = 0.02
-"""Of a factor, how much worse a step of a walk may be at first."""
-_FIRST = 0.4
-"""Part of the time for matchings at their most connected probabilities: exchanging them at the best ones gains more."""
-_SMALL = 150
-"""Edges up to which other matchings are tried."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    rough: float = 1e-5
+    """Relative gap of steps on the way: finer than what tells two plans apart, coarse enough to be quick."""
+    fine: float = 1e-9
+    """Relative gap of what is answered."""
+    least: float = 1e-5
+    """Probability below which the slope of a matching that is never active would be hidden."""
+    dropped: float = 1e-3
+    """A matching this rare is tried without."""
+    worse: float = 0.02
+    """Of a factor, how much worse a step of a walk may be at first."""
+    first: float = 0.4
+    """Part of the time for matchings at their most connected probabilities: exchanges at the best ones gain more."""
+    small: int = 150
+    """Edges up to which other matchings are tried: beyond, a single factor takes seconds."""
+
+
+_EFFORT = Effort()
 
 
 class Candidate(NamedTuple):
@@ -84,12 +94,12 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
             clock.report(best.mixed.factor, bound)
             reached = _reached(bound, limits.gap)
             tried = 0
-            if not instance.matchings and len(instance.network.edges) <= _SMALL:
+            if not instance.matchings and len(instance.network.edges) <= _EFFORT.small:
                 best, tried = self._other_matchings(best, fewest + 1, rng, clock, reached)
             best = _refined(best, clock)
             if not best.plan.single:
                 best = self._other_probabilities(best, rng, clock, reached)
-                if not instance.matchings and len(instance.network.edges) <= _SMALL:
+                if not instance.matchings and len(instance.network.edges) <= _EFFORT.small:
                     best = self._exchanged(best, rng, clock, reached)
         clock.report(best.mixed.factor, bound)
         answer = plan_of(instance, best.plan, best.probabilities, best.mixed.weights)
@@ -103,12 +113,12 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
         at = colours_of(best.plan.matchings, len(instance.network.edges))
         if most < 2:
             return best, 0
-        later_s = 0.0 if np.isinf(clock.left_s) else (1.0 - _FIRST) * clock.left_s
+        later_s = 0.0 if np.isinf(clock.left_s) else (1.0 - _EFFORT.first) * clock.left_s
         for move in range(self.moves):
             if clock.expired or clock.left_s < later_s or reached(best.mixed.factor):
                 return best, move
             there = kempe.moved(at, rng, most)
-            allowed = current.mixed.factor * (1.0 + _WORSE * (1.0 - move / self.moves) ** 2 * rng.random())
+            allowed = current.mixed.factor * (1.0 + _EFFORT.worse * (1.0 - move / self.moves) ** 2 * rng.random())
             found = _valued(instance, grouped(there.tolist()), clock, allowed)
             if found.mixed.factor <= allowed:
                 at, current = there, found
@@ -159,18 +169,18 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
                 break
             there = kempe.moved(at, rng, len(chances))
             changed = chances[there] != chances[at]
-            if not changed.any() or max(chances[there][changed].max(), chances[at][changed].max()) < _DROPPED:
+            if not changed.any() or max(chances[there][changed].max(), chances[at][changed].max()) < _EFFORT.dropped:
                 at = there
                 continue
             used = np.unique(there)
             plan = Plan(instance, [np.flatnonzero(there == colour).tolist() for colour in used])
             kept = plan.kept(chances[used])
-            allowed = current.mixed.factor * (1.0 + _WORSE * (1.0 - move / self.moves) ** 2 * rng.random())
-            mixed = best_weights(plan.moment(kept), _ROUGH, None, lambda: clock.expired, allowed)
+            allowed = current.mixed.factor * (1.0 + _EFFORT.worse * (1.0 - move / self.moves) ** 2 * rng.random())
+            mixed = best_weights(plan.moment(kept), _EFFORT.rough, None, lambda: clock.expired, allowed)
             found = Candidate(plan, kept, mixed)
             if found.mixed.factor <= allowed:
                 at, current = there, found
-            if found.mixed.factor < best.mixed.factor * (1.0 - 10.0 * _ROUGH):
+            if found.mixed.factor < best.mixed.factor * (1.0 - 10.0 * _EFFORT.rough):
                 best = found
         return None if best is begin else best
 
@@ -191,22 +201,22 @@ def _valued(instance: MatchingsInstance, matchings: Matchings, clock: Clock, mos
     """The most connected probabilities and their best weights, roughly, and more roughly above a factor."""
     plan = Plan(instance, matchings)
     # The first plan is finished in any case.
-    active = most_connected(plan, _ROUGH, lambda: clock.expired and bool(clock.trace))
+    active = most_connected(plan, _EFFORT.rough, lambda: clock.expired and bool(clock.trace))
     if plan.single:
         half = np.full(len(instance.network.edges), 0.5)
         value = 1.0 - active.connectivity / 2.0
         return Candidate(plan, active.probabilities, Mixed(half, value, 0.0, np.eye(instance.size)))
     moment = plan.moment(active.probabilities)
-    return Candidate(plan, active.probabilities, best_weights(moment, _ROUGH, None, lambda: clock.expired, most))
+    return Candidate(plan, active.probabilities, best_weights(moment, _EFFORT.rough, None, lambda: clock.expired, most))
 
 
 def _refined(candidate: Candidate, clock: Clock) -> Candidate:
     plan = candidate.plan
     if plan.single:
-        probabilities = most_connected(plan, _FINE).probabilities
+        probabilities = most_connected(plan, _EFFORT.fine).probabilities
         value = 1.0 - plan.connectivity(probabilities) / 2.0
         return candidate._replace(probabilities=probabilities, mixed=candidate.mixed._replace(factor=value))
-    found = best_weights(plan.moment(candidate.probabilities), _FINE, None, lambda: clock.expired)
+    found = best_weights(plan.moment(candidate.probabilities), _EFFORT.fine, None, lambda: clock.expired)
     return candidate._replace(mixed=found) if found.factor <= candidate.mixed.factor else candidate
 
 
@@ -241,16 +251,16 @@ def _improved(plan: Plan, start: Floats, clock: Clock) -> Candidate:
     try:
         minimize(
             value,
-            np.clip(start, _LEAST, plan.most),
+            np.clip(start, _EFFORT.least, plan.most),
             jac=True,
             method="SLSQP",
-            bounds=[(min(_LEAST, most), most) for most in plan.most],
+            bounds=[(min(_EFFORT.least, most), most) for most in plan.most],
             constraints=rows,
             # Finer than the gaps between the factors that are compared afterwards.
             options={"maxiter": 50, "ftol": 1e-8},
         )
         best = min(seen, key=lambda each: each.mixed.factor)
-        value(np.where(best.probabilities < _DROPPED, 0.0, best.probabilities))
+        value(np.where(best.probabilities < _EFFORT.dropped, 0.0, best.probabilities))
     except _TimeUpError:
         pass
     return min(seen, key=lambda each: each.mixed.factor)

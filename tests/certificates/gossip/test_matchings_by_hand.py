@@ -68,10 +68,10 @@ def test_a_region_is_in_another_one(one, other, inside):
 def test_an_orbit_is_divided_only_where_all_its_edges_are_the_same():
     path = regions_of((0, 1), (1, 2))
     orbits, root = orbits_of(path, [(2, 1, 0)]), path.root
-    assert root.alike
+    assert root.symmetric
     first, later = children_of(path, root, orbits, ["orbit", 0])
     assert (first.level, later) == ((0, 1), None)  # where neither is at the first level nobody is
-    for changed in ({"decided": (False, True)}, {"level": (0, 1)}, {"alike": False}):
+    for changed in ({"decided": (False, True)}, {"level": (0, 1)}, {"symmetric": False}):
         with pytest.raises(RefutedError, match="not the same for all edges"):
             children_of(path, replace(root, **changed), orbits, ["orbit", 0])
 

@@ -26,22 +26,37 @@ from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
-_EVEN = 1e-4
-"""Part of the prices that all arcs share alike, so that routes are short."""
-_SMOOTHING = 0.4
-"""Part of the prices of the best bound in those asked for, beside the prices of the last linear program."""
-_FINISH = 0.25
-"""Part of the time that is left for the integer program over trees found."""
-# Of pricing at one target: the tail of column generation gains little in a round.
-_ROUNDS = 400
-_SEARCH_PART, _NEGOTIATION_PART, _RENEGOTIATION_PART = 0.2, 0.5, 0.4
-"""Parts of the time that is left for each search and negotiation, and for each with other numbers in the end."""
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search spends, and why so much."""
+
+    even: float = 1e-4
+    """Part of the prices that all arcs have in equal shares, so that routes are short."""
+    smoothing: float = 0.4
+    """Part of the prices of the best bound in those asked for, beside the prices of the last linear program."""
+    finish: float = 0.25
+    """Part of the time that is left for the integer program over trees found."""
+    rounds: int = 400
+    """Of pricing at one target: the tail of column generation gains little in a round."""
+    search_part: float = 0.2
+    """Part of the time that is left for each search."""
+    negotiation_part: float = 0.5
+    """The same for each negotiation, which finds more where budgets are tight."""
+    renegotiation_part: float = 0.4
+    """The same for each with other numbers in the end."""
+    tries: int = 3
+    """Searches with other random numbers in the end: what three do not find, more seldom do."""
+    perturbations: int = 20
+    """Rounds of pricing near the prices of the linear program: more trees for the integer program to choose from."""
+    noise: tuple[float, float] = (0.02, 0.5)
+    """By up to which parts these prices are off, of arcs and of slots: slots matter less."""
+
+
+_EFFORT = Effort()
+
 _SEARCH = (2000, 60, 1), (20_000, 60, 2)
 """How long the searches go on before and after; see :meth:`_Run.run_heuristics`."""
-_TRIES = 3
-"""With other random numbers, in the end."""
-_PERTURBATIONS, _NOISE = 20, (0.02, 0.5)
-"""Rounds of pricing at prices that are off by up to such parts, of arcs and of slots."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +76,10 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
     of times with sum one, :math:`\sigma` of slots and :math:`\mu` of aggregators the least costs of all jobs, less
     :math:`\sum_v \sigma_v S_v + \mu B`, are a lower bound (Lagrange), whether or not the linear program is solved.
 
-    *Better than a target* (ours). A tree with so many messages on one link that this alone takes as long as a target is
-    in no better solution; so trees have fewer that arrive at the server or end behind one link, and the smaller one of
+    *Better than a target* (ours). A tree with messages on one link that alone take as long as a target is in no better
+    solution; so trees have fewer that arrive at the server or end behind one link, and the smaller one of
     the bound on these and the target is a bound. Targets are the times of whole messages to one server; the largest
-    that holds is found by bisection. Where all gradients are alike, times are whole numbers of messages over some
+    that holds is found by bisection. Where all gradients have one size, times are whole numbers of messages over some
     bandwidth, and the bound goes up to the next.
 
     The best of the trees found is an integer program; our searches, which start from it, end the work.
@@ -106,7 +121,7 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
         for j, job in enumerate(instance.jobs):
             pairs = Pricing(instance, job_network(instance, job)).pairs
             if pairs > MOST_PAIRS:
-                return f"jobs[{j}] ('{job.name}') has workers in so many places that {pairs} sums would have to be made"
+                return f"jobs[{j}] ('{job.name}') would need {pairs} sums, as its workers are in many places"
         return None
 
     def find(self, instance: GraphInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
@@ -181,21 +196,21 @@ class _Run:
             self._report()
 
     def run_heuristics(self, limits: Limits, effort: tuple[int, int, int]) -> None:
-        """Let the searches go on from the best: so many rounds of one, sweeps of the other, and rounds of that."""
+        """Let the searches go on from the best; ``effort``: rounds of one, sweeps and rounds of the other."""
         rounds, sweeps, again = effort
-        self._try(GraphSearch(rounds), limits, _SEARCH_PART, self._seed)
-        self._try(GraphNegotiation(sweeps, again, self.low_s), limits, _NEGOTIATION_PART, self._seed)
+        self._try(GraphSearch(rounds), limits, _EFFORT.search_part, self._seed)
+        self._try(GraphNegotiation(sweeps, again, self.low_s), limits, _EFFORT.negotiation_part, self._seed)
 
     def renegotiate(self, limits: Limits) -> None:
         """Negotiate with other random numbers, as long as nothing better is found."""
-        for number in range(1, _TRIES + 1):
+        for number in range(1, _EFFORT.tries + 1):
             if self._congestion and not self.shrunk:
                 method = GraphNegotiation(known_s=self.low_s)
-                self._try(method, limits, _RENEGOTIATION_PART, self._seed + number)
+                self._try(method, limits, _EFFORT.renegotiation_part, self._seed + number)
 
     def perturb_prices(self) -> None:
         """Choose among more trees, as long as nothing better is found."""
-        for number in range(1, _TRIES + 1):
+        for number in range(1, _EFFORT.tries + 1):
             if not (self._congestion or self.shrunk or self.done):
                 self._price_nearby(np.random.default_rng(self._seed + number))
                 self.choose()
@@ -203,8 +218,8 @@ class _Run:
     def _price_nearby(self, rng: np.random.Generator) -> None:
         """Trees that are cheapest at prices near to those of the linear program."""
         _, prices = self.master.solve()
-        for _ in range(_PERTURBATIONS):
-            arcs, slots = (1 + noise * rng.random(len(prices.arcs)) for noise in _NOISE)
+        for _ in range(_EFFORT.perturbations):
+            arcs, slots = (1 + noise * rng.random(len(prices.arcs)) for noise in _EFFORT.noise)
             near = self._normal(prices)._replace(slots=prices.slots * slots[: len(prices.slots)])
             self._price(near._replace(arcs=near.arcs * arcs))
 
@@ -251,7 +266,7 @@ class _Run:
         self._most = [self._arriving(j, target_s) for j in range(len(self._instance.jobs))]
         self._residuals = [self._residual(j) for j in range(len(self._instance.jobs))]
         self.master.allow(self._within)
-        smoothing = Smoothing(_SMOOTHING)
+        smoothing = Smoothing(_EFFORT.smoothing)
 
         def oracle(flat: Floats) -> Priced:
             priced = self._price(Prices.of(flat, len(self._instance.arcs)))
@@ -259,7 +274,9 @@ class _Run:
                 self._raise(min(priced.bound, target_s / self._unit_s))
             return priced
 
-        while not self.done and rounds < _ROUNDS and not self._late and smoothing.bound * self._unit_s < target_s:
+        while (
+            not self.done and rounds < _EFFORT.rounds and not self._late and smoothing.bound * self._unit_s < target_s
+        ):
             value, prices = self.master.solve()
             fresh = smoothing.ask(self._normal(prices).flat, oracle)
             rounds += 1
@@ -269,7 +286,7 @@ class _Run:
 
     @property
     def _late(self) -> bool:
-        return self._limits.time_s is not None and self._clock.left_s < _FINISH * self._limits.time_s
+        return self._limits.time_s is not None and self._clock.left_s < _EFFORT.finish * self._limits.time_s
 
     def _arriving(self, j: int, target_s: float) -> int:
         """Messages of a job that may arrive at its server, in an answer better than the target."""
@@ -302,8 +319,8 @@ class _Run:
         if not self._congestion:
             return Prices(np.ones_like(prices.arcs), np.zeros_like(prices.switches), prices.slots, prices.aggregator)
         total = float(prices.arcs.sum() + prices.switches.sum())
-        factor = (1 - _EVEN) / total if total > 0 else 0.0
-        arcs = factor * prices.arcs + (_EVEN if total > 0 else 1.0) / len(prices.arcs)
+        factor = (1 - _EFFORT.even) / total if total > 0 else 0.0
+        arcs = factor * prices.arcs + (_EFFORT.even if total > 0 else 1.0) / len(prices.arcs)
         return Prices(arcs, factor * prices.switches, prices.slots, prices.aggregator)
 
     def _price(self, prices: Prices) -> Priced:

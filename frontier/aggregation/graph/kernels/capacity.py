@@ -1,6 +1,6 @@
-"""The cheapest aggregation tree of one job where each arc has room for so many messages that end behind it.
+"""The cheapest aggregation tree of one job where each arc has room for a number of messages that end behind it.
 
-As in ``graph_tree_kernels``, but what ends in a node is put together arc by arc, so that a tree with two messages on an
+As in ``kernels/tree.py``, but what ends in a node is put together arc by arc, so that a tree with two messages on an
 arc that has room for one is none.
 """
 

@@ -106,7 +106,7 @@ def spread(sent: Floats, distance: Floats, message: Floats, origin: Ints) -> Non
 
 @kernel("(i8[::1], i8[::1], i8[::1], f8[::1], i8)", nogil=True)
 def delivered(order: Ints, part_at: Ints, parts: Ints, message: Floats, most: int) -> tuple[Floats, Ints]:
-    """Least cost of bringing each state to the server in at most so many messages, and the first of these.
+    """Least cost of bringing each state to the server in at most ``most`` messages, and the first of these.
 
     ``message`` are the costs of one message of each state, there; both answers have a row for each number of messages.
     """

@@ -50,7 +50,7 @@ class LabelSetting(Heuristic, uses=("start",)):
     widths : tuple of int
         Labels of a gradient that the passes over a part keep.
     most_parts : int, optional
-        After so many parts the search ends; None: only when it is done or its time is up.
+        Parts after which the search ends; None: only when it is done or its time is up.
 
     References
     ----------

@@ -11,7 +11,7 @@ from ddlopt.frontier.compression.timeline.label_setting.search import Pass, Pric
 from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.models.compression.timeline.candidate_messages import Messages, candidate_messages
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
-from ddlopt.models.compression.timeline.interchangeable_gradients import Alike, alike_gradients
+from ddlopt.models.compression.timeline.interchangeable_gradients import Interchangeable, interchangeable
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.contracts import relative_gap
@@ -26,7 +26,7 @@ _LEARNED_AT = 8
 _LARGE_GAP = 1e-5
 """Relative gap above which a part is divided after a pass, unless errors do not matter: then labels are few."""
 _FIRST_WIDTH = 1000
-"""The whole problem is not divided before a pass with so many labels; often they are enough, and one takes a second."""
+"""The whole problem is not divided before a pass with this many labels: often they are enough, in a second."""
 _FAR = 5e-4
 """Relative gap of a part that a pass hardly closes."""
 _PASSED_OVER = 4
@@ -62,7 +62,7 @@ class Search:
         if self.flat:
             self.messages = self.messages._replace(excess=0 * self.messages.excess)
         self.base = 0.0 if self.timed else timeline.least_error
-        self.alike: list[Alike] = [] if self.flat or timeline.fusion else alike_gradients(self.messages)
+        self.groups: list[Interchangeable] = [] if self.flat or timeline.fusion else interchangeable(self.messages)
         self.plan: CompressionPlan | None = None
         self.value = math.inf
         self.bound = -math.inf
@@ -214,7 +214,7 @@ class Search:
 
     def _keep_order(self, allowed: Marks, gradient: int) -> None:
         """Leave out what is out of order with all that is ``allowed`` (n, m) at a gradient."""
-        for group in self.alike:
+        for group in self.groups:
             if gradient not in group.gradients:
                 continue
             options = self.messages.option[group.messages[0]]

@@ -202,8 +202,8 @@ def _in_order_of_use(order: list[int], instance: RegisterInstance, solution: Pla
     used = list(dict.fromkeys([solution.arrays[i] for i in order] + list(range(instance.arrays))))
     number: dict[int, int] = {}
     for capacity in set(instance.capacities):
-        alike = [r for r in range(instance.arrays) if instance.capacities[r] == capacity]
-        number.update(zip([r for r in used if instance.capacities[r] == capacity], alike, strict=True))
+        equal = [r for r in range(instance.arrays) if instance.capacities[r] == capacity]
+        number.update(zip([r for r in used if instance.capacities[r] == capacity], equal, strict=True))
     return number
 
 

@@ -218,18 +218,18 @@ class ForwardSides:
         singles = self._singles(instance.size)
         for i, m in self._groups(instance):
             behind = min(j for j in singles if j > i)
-            alike = [g for g in range(i + 1, behind) if menu_of[g] == m]
+            same = [g for g in range(i + 1, behind) if menu_of[g] == m]
             found = [
                 o
                 for j, n, o in block.counts
                 if (j, n) == (i, m)
                 for _ in range(_whole(block.counts[j, n, o].value, instance.name))
             ]
-            if len(found) != len(alike):
+            if len(found) != len(same):
                 raise SolverError(
-                    f"'{instance.name}': {len(found)} of {len(alike)} interchangeable gradients take an option"
+                    f"'{instance.name}': {len(found)} of {len(same)} interchangeable gradients take an option"
                 )
-            for g, o in zip(alike, sorted(found, key=lambda o: menus[m][o].encode_s), strict=True):
+            for g, o in zip(same, sorted(found, key=lambda o: menus[m][o].encode_s), strict=True):
                 choices[g] = o
         for i in [i for i, cut in enumerate(parts) if cut > 1]:
             tried = [(*parts[:i], cut, *parts[i + 1 :]) for cut in instance.parts]

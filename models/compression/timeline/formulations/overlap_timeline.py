@@ -19,7 +19,7 @@ from ddlopt.models.compression.timeline.candidate_messages import (
 )
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, is_timeline, plan_of, why_no_wire
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
-from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
+from ddlopt.models.compression.timeline.interchangeable_gradients import in_order, interchangeable
 from ddlopt.models.compression.timeline.units import LEAST_TIME, error_limit, error_unit, time_limit, time_unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
@@ -241,7 +241,7 @@ def _add_waits(
 def _add_order(block: pyo.Block, messages: Messages) -> None:
     sent = list(block.sent.values())
     rows = []
-    for group in alike_gradients(messages):
+    for group in interchangeable(messages):
         before = group.comes_before
         for t in np.flatnonzero(before.any(axis=0)):
             late, early = [t, *np.flatnonzero(before[t])], np.flatnonzero(before[:, t])

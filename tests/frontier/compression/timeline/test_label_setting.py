@@ -257,7 +257,7 @@ def test_gradients_alike(seed, goal, monkeypatch):
 
 def test_what_is_out_of_order_is_left_out():
     search = Search(alike_case(np.random.default_rng(1), "time"), Clock(TO_THE_END, None))
-    assert [group.gradients for group in search.alike] == [(0, 2, 4), (1, 3, 5)]
+    assert [group.gradients for group in search.groups] == [(0, 2, 4), (1, 3, 5)]
     first = search.open.first()[1].pricing.choices
     allowed = np.isfinite(first.error)
     allowed[2] = [False, True, False, False]

@@ -13,7 +13,7 @@ from ddlopt.models.compression import evaluate as check
 from ddlopt.models.compression.timeline.candidate_messages import candidate_messages
 from ddlopt.models.compression.timeline.choices import choices_of
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
-from ddlopt.models.compression.timeline.interchangeable_gradients import alike_gradients, in_order
+from ddlopt.models.compression.timeline.interchangeable_gradients import in_order, interchangeable
 from ddlopt.models.compression.timeline.units import time_unit_s
 from ddlopt.models.errors import SolverError
 from ddlopt.solvers.contracts import Limits, Status
@@ -175,7 +175,7 @@ def test_order_among_gradients_alike():
     for _ in range(8):
         instance = alike(rng)
         messages = candidate_messages(instance)
-        (group,) = alike_gradients(messages)
+        (group,) = interchangeable(messages)
         assert group.gradients == tuple(range(7))
         any_order, ordered = (
             Exact("x", "compression", OverlapTimeline(ordered=each)).solve(instance, Limits(gap=0))
