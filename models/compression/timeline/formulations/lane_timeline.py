@@ -11,6 +11,7 @@ from ddlopt.models.compression.timeline.choices import plan_of
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import (
     OverlapTimeline,
     Rows,
+    add_row_of_messages,
     by_gradient,
     linear,
     terms_of,
@@ -104,7 +105,7 @@ class LaneTimeline:
         block.passed = pyo.Var(block.GRADIENTS, block.LANES, bounds=(0, None), doc="when it has passed, in units")
         block.done = pyo.Var(block.GRADIENTS, block.LANES, bounds=(0, None), doc="when the lane is done, in units")
         block.time = pyo.Var(bounds=(0, None), doc="in units")
-        _add_row_of_messages(block, starting, ending)
+        add_row_of_messages(block, starting, ending)
         _add_times(block, instance, messages, ending)
         check_range(block, instance.name, LARGEST_OF_EQUATIONS)
         if instance.goal == "error" or instance.error_budget is not None:
@@ -149,16 +150,6 @@ class LaneTimeline:
     def objective_value(self, instance: CompressionInstance, value: float) -> float:
         """Seconds or the error for as much in units."""
         return value * (time_unit_s(instance) if instance.goal == "time" else error_unit(instance))
-
-
-def _add_row_of_messages(block: pyo.Block, starting: Rows, ending: Rows) -> None:
-    sent = list(block.sent.values())
-
-    @block.Constraint(block.GRADIENTS, doc="a message starts at the first gradient, and wherever another ends before")
-    def messages_follow_each_other(b: Any, i: int) -> Any:
-        before = ending[i - 1] if i else ()
-        coefficients = [1.0] * len(starting[i]) + [-1.0] * len(before)
-        return linear(coefficients, [sent[k] for k in (*starting[i], *before)]) == (0.0 if i else 1.0)
 
 
 def _add_times(block: pyo.Block, instance: CompressionInstance, messages: LaneMessages, ending: Rows) -> None:

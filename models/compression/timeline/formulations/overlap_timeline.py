@@ -137,7 +137,7 @@ class OverlapTimeline:
         block.GRADIENTS = pyo.Set(initialize=range(timeline.size))
         block.sent = pyo.Var(block.MESSAGES, domain=pyo.Binary, doc="whether the message is sent")
         block.wait = pyo.Var(block.GRADIENTS, bounds=(0, None), doc="how long the gradient's message waits, in units")
-        _add_row_of_messages(block, starting, ending)
+        add_row_of_messages(block, starting, ending)
         _add_waits(block, timeline, messages, starting, ending)
         check_range(block, instance.name, LARGEST_OF_EQUATIONS)
         if self._orders(timeline):
@@ -207,7 +207,8 @@ class OverlapTimeline:
         return value * (time_unit_s(instance) if instance.goal == "time" else error_unit(instance))
 
 
-def _add_row_of_messages(block: pyo.Block, starting: Rows, ending: Rows) -> None:
+def add_row_of_messages(block: pyo.Block, starting: Rows, ending: Rows) -> None:
+    """Messages follow each other without a gap; ``block`` has ``GRADIENTS`` and ``sent``."""
     sent = list(block.sent.values())
 
     @block.Constraint(block.GRADIENTS, doc="a message starts at the first gradient, and wherever another ends before")
