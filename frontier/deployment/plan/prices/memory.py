@@ -1,6 +1,5 @@
 """What plans need of the memory of device groups, by choice of a group of operators: shares that all of them have."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +11,6 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
-_FEW = (1, 2, 3)
-"""How many large things a device has room for: each number makes a dual feasible function."""
-_NEARLY = 1e-9
-"""What is so little above a whole number counts as that."""
-
 
 class Memory(NamedTuple):
     """Shares of memory.
@@ -24,8 +18,8 @@ class Memory(NamedTuple):
     Parameters
     ----------
     shares : (groups, choices, rows)
-        Of every plan that fits, the sum over groups is at most 1 in each row: of bytes in each device group, then for
-        each dual feasible function of resident bytes, then of bytes of each device at a moment of its own.
+        Of every plan that fits, the sum over groups is at most 1 in each row: of bytes in each device group, then of
+        bytes of each device at a moment of its own.
     fits : (groups, choices)
         Whether a device has room for what it has of a group by itself.
     """
@@ -46,14 +40,11 @@ def memory_of(choices: Choices) -> Memory:
 
     *Moments of their own.* The same for one sample of each device, which is in as many of its parts as possible: then
     a part with it counts in full, and a tensor of operators with a device each only where there is no other device.
-
-    *Few large ones.* Of parts :math:`x_i` of a device's memory that are 1 together at most, :math:`u_k(x_i)` are, too,
-    where :math:`u_k(x) = \lfloor (k + 1) x \rfloor / k`, or x if (k + 1) x is whole (Fekete and Schepers, 2001).
     """
     instance = choices.instance
     held_bytes, machines = _held(instance), len(instance.device_groups)
     most = max(map(len, choices.of_groups))
-    shares = np.zeros((instance.groups, most, machines * (2 + len(_FEW))))
+    shares = np.zeros((instance.groups, most, 2 * machines))
     fits = np.zeros((instance.groups, most), bool)
     at = instance.device_group_of.tolist()
     room = [group.memory_bytes * (1 + 2 * FEASIBILITY_TOL) for group in instance.device_groups]
@@ -71,9 +62,6 @@ def memory_of(choices: Choices) -> Memory:
                 j = at[device]
                 own[j] += sum(sizes) / room[j] / instance.device_groups[j].count
                 own[j - machines] += sum(sizes) / room[j] / instance.device_groups[j].count
-                for k, few in enumerate(_FEW):
-                    part = sum(_dual_feasible(few, size / room[j]) for size in sizes)
-                    own[machines * (1 + k) + j] += part / instance.device_groups[j].count
             # One that stands for every device of its group may be apart from the others.
             apart = choice.devices[0] >= 0
             alone = {device: max(sizes) if apart else sum(sizes) for device, sizes in resident.items()}
@@ -116,12 +104,6 @@ def _moments(instance: DeploymentInstance, everywhere: list[tuple[Replica, ...]]
         middles = sorted({(first + last) // 2 for first, last in own})
         found.append(max(middles, key=lambda sample: sum(first <= sample < last for first, last in own)))
     return found
-
-
-def _dual_feasible(few: int, part: float) -> float:
-    """Of what is at most 1 together, the sum of these is at most 1."""
-    whole = math.floor((few + 1) * part)
-    return part if (few + 1) * part - whole <= _NEARLY else whole / few
 
 
 def _held(instance: DeploymentInstance) -> dict[int, dict[tuple[int, int], float]]:

@@ -8,7 +8,7 @@ from volume import for_each, seeds
 from ddlopt.frontier.deployment.plan.brute_force import BruteForce
 from ddlopt.frontier.deployment.plan.choices import Choice
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
-from ddlopt.frontier.deployment.plan.prices.memory import _dual_feasible, memory_of
+from ddlopt.frontier.deployment.plan.prices.memory import memory_of
 from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.prices.parts import Parts
 from ddlopt.frontier.deployment.plan.prices.quantities import representatives
@@ -112,17 +112,17 @@ def around_another(memory_bytes):
 
 
 @pytest.mark.parametrize(
-    ("duplicated", "devices", "share", "own", "large", "fits"),
+    ("duplicated", "devices", "share", "own", "fits"),
     [
         # Replicas hold half of the tensor each, at any sample one of them.
-        ((0, 0), (-1, -1), 0.7, 0.8, 1.0, (True, False, False)),
-        ((1, 1), (-1, -1), 0.6, 0.6, 1.0, (True, True, False)),
-        ((1, 0), (-1, -1), 0.6, 0.6, 1.0, (True, True, False)),
+        ((0, 0), (-1, -1), 0.7, 0.8, (True, False, False)),
+        ((1, 1), (-1, -1), 0.6, 0.6, (True, True, False)),
+        ((1, 0), (-1, -1), 0.6, 0.6, (True, True, False)),
         # On one device, or on two.
-        ((0, 0), (0, 0), 0.5, 0.3, 0.0, (True, True, True)),
+        ((0, 0), (0, 0), 0.5, 0.3, (True, True, True)),
     ],
 )
-def test_what_a_choice_needs(duplicated, devices, share, own, large, fits):
+def test_what_a_choice_needs(duplicated, devices, share, own, fits):
     for memory_bytes, there in zip((10.0, 7.0, 5.0), fits, strict=True):
         choices = representatives(around_another(memory_bytes))
         place = next(
@@ -135,8 +135,6 @@ def test_what_a_choice_needs(duplicated, devices, share, own, large, fits):
         assert memory.shares[0, place, -1] == pytest.approx(own * 10.0 / memory_bytes, rel=1e-4)
         assert memory.fits[0, place] == there
         assert BestPrices(around_another(memory_bytes)).left[0, place] == there
-        if memory_bytes == 10.0:
-            assert memory.shares[0, place, 1] == large
 
 
 def test_a_device_has_one_moment_which_not_all_of_its_parts_have():
@@ -152,19 +150,6 @@ def test_a_device_has_one_moment_which_not_all_of_its_parts_have():
             found[action.device_groups] = memory.shares[0, place, -2]
     assert found.pop((0, 2)) == 0.0
     assert sorted(found.values()) == pytest.approx([0.6, 0.8], rel=1e-4)
-
-
-@pytest.mark.parametrize("few", [1, 2, 3])
-def test_dual_feasible_functions_of_what_fits_are_1_together_at_most(few):
-    rng = np.random.default_rng(few)
-    for _ in range(500):
-        parts = rng.dirichlet(np.ones(rng.integers(1, 7)))
-        whole = np.round(parts * 12) / 12
-        for each in (parts, whole if whole.sum() <= 1 else parts):
-            assert sum(_dual_feasible(few, part) for part in each) <= 1 + 1e-9
-    assert _dual_feasible(few, 1.0) == 1.0
-    assert _dual_feasible(1, 0.6) == 1.0
-    assert _dual_feasible(1, 0.5) == 0.5
 
 
 @for_each("seed", seeds(3, 30))
