@@ -12,7 +12,6 @@ from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.scheduling.problem import PROBLEM
-from ddlopt.models.scheduling.types import at_their_fastest
 
 TYPES = "v100:1,p100:0.45,k80:0.2"
 """Speeds of a middling job: ours, for accelerators of Gavel's cluster."""
@@ -32,7 +31,7 @@ def gaps(asked):
         found = {name: method.solve(instance, asked.limits) for name, method in METHODS.items()}
         highest = min(result.bound for result in found.values())
         yield {
-            "seed": seed, "fastest": f"{PROBLEM.tightest_bound(at_their_fastest(instance)):.4g}",
+            "seed": seed, "fastest": f"{PROBLEM.tightest_bound(instance.at_their_fastest()):.4g}",
             "bound": f"{highest:.4g}",
             **{name: f"{1 - result.objective / highest:.1%}" for name, result in found.items()},
         }  # fmt: skip

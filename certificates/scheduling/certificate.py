@@ -16,14 +16,12 @@ from ddlopt.certificates.scheduling.deadlines import in_time
 from ddlopt.certificates.scheduling.kept import KeptOffers, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest, options_of, rooms_of
 from ddlopt.certificates.scheduling.plans import Offers, TooManyError, beaten
-from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, Ints, choices, worths
+from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, Ints, cheapest, offered, worths
 from ddlopt.certificates.scheduling.ring_rows import ring_rows
-from ddlopt.certificates.scheduling.typed import TypedCluster, typed_offer
 from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import AllOrNothing
 
-AnyCluster = Cluster | TypedCluster
 AnyOffers = Offers | KeptOffers
 _LARGEST = 2**62
 """Of a number of a file."""
@@ -40,7 +38,7 @@ class PriceCertificate(OwnCertificate):
     rounded to the side on which the bound stays one. Of a job that loses time when it changes, or may not change in
     every slot, plans are those that know it (:func:`~ddlopt.certificates.scheduling.kept.kept_beaten`), but for
     moves at the same width; of one whose speed depends on the type of accelerators, where each type has prices of its
-    own, those of widths on classes of types (:func:`~ddlopt.certificates.scheduling.typed.typed_offer`).
+    own, those of widths on classes of types (:func:`~ddlopt.certificates.scheduling.relaxed.offered`).
     Placement, networks and pieces are relaxed; of bandwidth that is shared a ring has all of the widest link.
 
     What a job has in a slot may be charged for besides, a width of a job by a number of its own. No schedule then pays
@@ -125,12 +123,12 @@ class PriceCertificate(OwnCertificate):
             If the objective is another one, or numbers might overflow.
         """
         claim, said = self.claim, "utility"
-        if instance.objective == "finish_time_fairness":
+        if instance.goal.counts_ratios:
             claim, said = Fraction(len(instance.jobs) - 1), "jobs with smaller ratios"
             instance = in_time(instance, self.claim)
-        elif instance.objective != "utility":
+        elif not instance.goal.counts_utilities:
             raise NotApplicableError(f"prices are no proof for objective '{instance.objective}'")
-        cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+        cluster = Cluster(instance)
         slots, resources, jobs = instance.slots, len(cluster.capacity), len(instance.jobs)
         if len(self.prices) != slots or any(len(row) != resources for row in self.prices):
             raise RefutedError(f"'{instance.name}' has {slots} slots with {resources} prices each; the proof has not")
@@ -149,20 +147,20 @@ class PriceCertificate(OwnCertificate):
             cases += self._checked(choice, place, most)
         return cases
 
-    def income(self, instance: SchedulingInstance, cluster: AnyCluster) -> Fraction:
+    def income(self, instance: SchedulingInstance, cluster: Cluster) -> Fraction:
         """What a schedule may pay in all, in units: all resources, or where there are charges the dearest patterns."""
         if not self.charges:
             return sum((c * sum(row[r] for row in self.prices) for r, c in enumerate(cluster.capacity)), Fraction(0))
         offers, rooms, rows = self._offers(instance, cluster), rooms_of(cluster), ring_rows(instance)
-        options = [options_of(instance, cluster, place) for place in range(len(offers))]
+        choices = [options_of(instance, cluster, place) for place in range(len(offers))]
         income = 0
         for slot in range(instance.slots):
             here = [i for i, job in enumerate(instance.jobs) if job.arrival <= slot < instance.last_slot(i)]
             costs = [offers[i].costs[slot - instance.jobs[i].arrival].tolist() for i in here]
-            income += dearest(rooms, [(i, options[i], row) for i, row in zip(here, costs, strict=True)], rows)
+            income += dearest(rooms, [(i, choices[i], row) for i, row in zip(here, costs, strict=True)], rows)
         return Fraction(income)
 
-    def _offers(self, instance: SchedulingInstance, cluster: AnyCluster) -> list[AnyOffers]:
+    def _offers(self, instance: SchedulingInstance, cluster: Cluster) -> list[AnyOffers]:
         """What jobs may choose from, charges included."""
         jobs, found = range(len(instance.jobs)), []
         if len(self.charges) != instance.slots or any(len(row) != len(jobs) for row in self.charges):
@@ -199,7 +197,7 @@ class PriceCertificate(OwnCertificate):
 
 def offer(
     instance: SchedulingInstance,
-    cluster: AnyCluster,
+    cluster: Cluster,
     place: int,
     scale: int,
     prices: list[list[int]],
@@ -212,54 +210,32 @@ def offer(
     NotApplicableError
         If numbers might overflow, or bandwidth is no matter of the job alone.
     """
-    job = instance.jobs[place]
-    worth: Callable[[Ints], Ints] = partial(worths, job, scale=scale)
-    if isinstance(cluster, TypedCluster):
-        typed = _on_types(instance, cluster, place, scale, prices, worth)
-        return typed if charges is None else typed._replace(costs=_with_charges(typed.costs, charges, worth))
-    widths, gains, changed = choices(instance, place, cluster)
-    energy, demand = cluster.worker_cost * scale, cluster.demand[place]
-    each = [
-        energy + sum(price * taken for price, taken in zip(prices[slot], demand, strict=True))
-        for slot in range(job.arrival, instance.last_slot(place))
-    ]
-    most = int(worth(np.array([PARTS]))[0]) + 1
-    units = [min(most, math.floor(price)) for price in each]
-    if charges is not None or job.least_run_slots > 1 or (instance.preemptive and job.change_s):
-        if most * len(units) * job.max_workers > _LARGEST:
-            raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
-        costs = np.outer(np.array(units, dtype=np.int64), widths)
-        if charges is not None:
-            costs = _with_charges(costs, charges, worth)
-        return KeptOffers(gains, changed, costs, job.least_run_slots, worth)
-    # Progress counts wherever it is made, and a width that costs more than all progress is worth may cost just that.
-    dear = np.minimum(np.array(sorted(units), dtype=np.int64)[:, None], most // widths + 1)
-    return Offers(gains, dear * widths, worth, ordered=True)
-
-
-def _on_types(
-    instance: SchedulingInstance,
-    cluster: TypedCluster,
-    place: int,
-    scale: int,
-    prices: list[list[int]],
-    worth: Callable[[Ints], Ints],
-) -> Offers:
-    """What a job may choose from where there are types; what changes lose, and least runs, are relaxed."""
     job, demand = instance.jobs[place], cluster.demand[place]
-    most = int(worth(np.array([PARTS]))[0]) + 1
     window = range(job.arrival, instance.last_slot(place))
+    worth: Callable[[Ints], Ints] = partial(worths, job, scale=scale)
+    most = int(worth(np.array([PARTS]))[0]) + 1
+    units = np.empty((len(window), len(cluster.worker_cost)), dtype=np.int64)
+    for row, slot in enumerate(window):
+        for k, energy in enumerate(cluster.worker_cost):
+            mine = prices[slot][k * len(demand) : (k + 1) * len(demand)]
+            paid = energy * scale + sum(price * taken for price, taken in zip(mine, demand, strict=True))
+            units[row, k] = min(most, math.floor(paid))
+    choices = offered(instance, cluster, place)
+    gains, changed = (np.array([each[field] for each in choices], dtype=np.int64) for field in (2, 3))
+    typed, keeps = instance.accelerators.matter, charges is not None or instance.changes.matter_to(place)
+    if not typed and not keeps:
+        # Progress counts wherever it is made; a width that costs more than all of it is worth may cost just that.
+        widths = np.array([each.width for each in choices], dtype=np.int64)
+        return Offers(gains, np.minimum(np.sort(units, axis=0), most // widths + 1) * widths, worth, ordered=True)
     if most * len(window) * job.max_workers > _LARGEST:
         raise NotApplicableError(f"what job {place} may cost has too many units; numbers might overflow")
-    units = []
-    for slot in window:
-        row = []
-        for k, cost in enumerate(cluster.worker_cost):
-            mine = prices[slot][k * len(demand) : (k + 1) * len(demand)]
-            paid = cost * scale + sum(price * taken for price, taken in zip(mine, demand, strict=True))
-            row.append(min(most, math.floor(paid)))
-        units.append(row)
-    return typed_offer(instance, cluster, place, units, worth)
+    costs = cheapest(choices, cluster.rooms(place), units)
+    if charges is not None:
+        costs = _with_charges(costs, charges, worth)
+    if typed:
+        # What changes lose, and least runs, are relaxed.
+        return Offers(gains, costs, worth, ordered=False)
+    return KeptOffers(gains, changed, costs, instance.changes.least(place), worth)
 
 
 def _with_charges(costs: Ints, charges: list[list[int]], worth: Callable[[Ints], Ints]) -> Ints:

@@ -5,15 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.certificates.scheduling.plans import TooManyError, undominated
+from ddlopt.certificates.scheduling.plans import EFFORT, TooManyError, undominated
 from ddlopt.certificates.scheduling.relaxed import FINISHED, PARTS, Ints
-
-_FINEST, _COARSEST = 2**12, 2**6
-"""Steps of progress of the look ahead."""
-_CELLS = 2**22
-"""Of its table: 32 MB."""
-_MOST_LABELS = 300_000
-"""Beginnings of plans in a slot: tens of megabytes."""
 
 
 class KeptOffers(NamedTuple):
@@ -68,7 +61,7 @@ class _Search:
         self.slots, self.idle = offers.costs.shape
         self.paid = np.concatenate((np.zeros((1, self.idle), np.int64), np.cumsum(offers.costs, axis=0)))
         self.whole = int(offers.worth(np.array([PARTS]))[0])
-        self.steps = min(_FINEST, max(_COARSEST, _CELLS // ((self.slots + 1) * (self.idle + 1))))
+        self.steps = min(EFFORT.finest, max(EFFORT.coarsest, EFFORT.cells // ((self.slots + 1) * (self.idle + 1))))
         self.ahead = self._ahead()
         self.labels: dict[tuple[int, int], list[tuple[Ints, Ints]]] = {}
         self.better, self.cases = False, 0
@@ -132,7 +125,7 @@ class _Search:
         return False, self.cases
 
     def _keep(self, parts: Ints, spent: Ints, w: int, slot: int, length: int, first: int) -> None:
-        """Have jobs run at a width for so many slots, or until they have finished, and note what they have then."""
+        """Have jobs run at a width for ``length`` slots, or until they have finished, and note what they have then."""
         gain, paid = int(self.offers.gains[w]), self.paid[:, w]
         self.cases += len(parts)
         done = parts
@@ -150,7 +143,7 @@ class _Search:
         if slot >= self.slots or not len(parts):
             return
         promising = self.ahead[slot, w, self._up(parts)] - spent > self.most
-        if promising.sum() > _MOST_LABELS // (self.idle + 1):
+        if promising.sum() > EFFORT.labels // (self.idle + 1):
             raise TooManyError
         if promising.any():
             self.labels.setdefault((slot, w), []).append((parts[promising], spent[promising]))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ddlopt.certificates.scheduling.relaxed import Cluster, Ints, choices
+from ddlopt.certificates.scheduling.relaxed import Cluster, Ints, offered
 from ddlopt.certificates.scheduling.ring_rows import RingRow
-from ddlopt.certificates.scheduling.typed import TypedCluster, options_on_types
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
@@ -18,14 +17,12 @@ _MOST_CELLS = 2**26
 """Looked at for one slot: a second."""
 
 
-def options_of(instance: SchedulingInstance, cluster: Cluster | TypedCluster, place: int) -> Options:
+def options_of(instance: SchedulingInstance, cluster: Cluster, place: int) -> Options:
     """What a job may have in a slot, in the order in which a proof charges for it; without types all are of one."""
-    if isinstance(cluster, TypedCluster):
-        return [(types, width) for types, width, _ in options_on_types(instance, cluster, place)]
-    return [((0,), width) for width in choices(instance, place, cluster)[0].tolist()]
+    return [(option.types, option.width) for option in offered(instance, cluster, place)]
 
 
-def rooms_of(cluster: Cluster | TypedCluster) -> tuple[int, ...]:
+def rooms_of(cluster: Cluster) -> tuple[int, ...]:
     """Places on each type.
 
     Raises
@@ -33,10 +30,9 @@ def rooms_of(cluster: Cluster | TypedCluster) -> tuple[int, ...]:
     NotApplicableError
         Unless every worker takes one place.
     """
-    if len({tuple(row) for row in cluster.demand}) > 1 or any(each != 1 for row in cluster.demand for each in row):
+    if any(each != 1 for row in cluster.demand for each in row):
         raise NotApplicableError("patterns are of workers that take one place each, and here they do not")
-    types = len(cluster.rooms[0]) if isinstance(cluster, TypedCluster) else 1
-    if len(cluster.capacity) != types:
+    if len(cluster.capacity) != len(cluster.worker_cost):
         raise NotApplicableError("patterns are of workers that take a place only, and here they take more")
     return tuple(math.floor(room) for room in cluster.capacity)
 

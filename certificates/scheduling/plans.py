@@ -1,18 +1,29 @@
 """All plans of one job at given prices, in whole numbers: whether one is worth more than is said."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ddlopt.certificates.scheduling.relaxed import PARTS, Ints
 
-_FINEST, _COARSEST = 2**12, 2**6
-"""Steps of progress of the first, coarse look."""
-_CELLS = 2**22
-"""Of the table of that look: 32 MB."""
-_MOST_LABELS = 300_000
-"""Beginnings of plans in a slot: tens of megabytes."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much the checks of plans may take."""
+
+    finest: int = 2**12
+    """Steps of progress of the first, coarse look: finer ones prune hardly more."""
+    coarsest: int = 2**6
+    """Fewest steps: rounded up to fewer, progress in each slot looks like all of it, and nothing is pruned."""
+    cells: int = 2**22
+    """Of the table of that look: 32 MB."""
+    labels: int = 300_000
+    """Beginnings of plans in a slot: tens of megabytes."""
+
+
+EFFORT = Effort()
 
 
 class TooManyError(Exception):
@@ -59,7 +70,7 @@ def beaten(offers: Offers, most: int) -> tuple[bool, int]:
         return False, 0
     if offers.ordered:
         slots = min(slots, -(-PARTS // int(offers.gains.min())))
-    steps = min(_FINEST, max(_COARSEST, _CELLS // slots))
+    steps = min(EFFORT.finest, max(EFFORT.coarsest, EFFORT.cells // slots))
     ahead = _ahead(offers, slots, steps)
     if ahead[0, 0] <= most:
         return False, 1
@@ -75,7 +86,7 @@ def beaten(offers: Offers, most: int) -> tuple[bool, int]:
         parts, spent = undominated(parts[promising], spent[promising])
         if not len(parts):
             break
-        if len(parts) * count > _MOST_LABELS:
+        if len(parts) * count > EFFORT.labels:
             raise TooManyError
         if (offers.worth(parts) - spent > most).any():
             return True, cases

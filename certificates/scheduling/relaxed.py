@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +28,14 @@ MOST_UNITS = 2**50
 """Of worth, all jobs together: sums with costs stay in 64 bits, and doubles have them exactly."""
 _MARGIN = 1e-12
 """By which utilities are rounded up; libraries are off by some 10^-16."""
-_MOST_WIDTHS = 10_000
+_MOST_OPTIONS = 10_000
 """Of a job: each is looked at in every slot."""
 EXCESS = 1 + Fraction(FEASIBILITY_TOL)
 """What the check in floating point lets pass."""
 
 
 class Cluster:
-    """All servers together.
+    """All servers together, or where speeds depend on the type of accelerators those of each type.
 
     Parameters
     ----------
@@ -43,36 +44,53 @@ class Cluster:
     Attributes
     ----------
     capacity : list of Fraction
-        By resource. Where workers all take the same, of several servers, the only one is places for workers, whole
-        ones on each server.
+        (K R,) by type, of which there is one where types make no difference, and resource. Where workers all take the
+        same, of several servers or types, the only resource is places for workers, whole ones on each server.
     demand : list of list of Fraction
         (I, R) what a worker takes of each.
-    worker_cost : Fraction
-        Utility that the energy of a worker costs in a slot, at least.
+    worker_cost : list of Fraction
+        (K,) utility that the energy of a worker costs in a slot, at least.
     """
 
     def __init__(self, instance: SchedulingInstance) -> None:
-        names, groups = instance.resources, instance.servers
-        taken = [[Fraction(job.demand.get(name, 0.0)) for name in names] for job in instance.jobs]
-        held = [[Fraction(group.capacity.get(name, 0.0)) * EXCESS for name in names] for group in groups]
-        if instance.server_count > 1 and all(row == taken[0] for row in taken):
-            places = [workers_in(row, taken[0]) for row in held]
-            self.demand = [[Fraction(1)] for _ in instance.jobs]
-            self.capacity = [Fraction(sum(g.count * each for g, each in zip(groups, places, strict=True)))]
-        else:
-            self.demand = taken
-            self.capacity = [
-                sum((g.count * row[r] for g, row in zip(groups, held, strict=True)), Fraction(0))
-                for r in range(len(names))
-            ]
-        least = [min(column) for column in zip(*taken, strict=True)]
-        watts = [
-            least_power(group, row, least)
-            for group, row in zip(groups, held, strict=True)
-            if any(workers_in(row, each) for each in taken)
-        ]
-        power = min(watts, default=Fraction(0))
-        self.worker_cost = Fraction(instance.energy_price_per_j) * power * Fraction(instance.slot_s)
+        resources, typed = instance.resources, instance.accelerators.matter
+        self._taken = [[Fraction(job.demand.get(name, 0.0)) for name in resources] for job in instance.jobs]
+        self._same = all(row == self._taken[0] for row in self._taken)
+        counted = self._same and (typed or instance.server_count > 1)
+        self.demand = [[Fraction(1)]] * len(self._taken) if counted else self._taken
+        self._groups: list[list[tuple[ServerGroup, list[Fraction]]]] = []
+        for name in instance.accelerators.names if typed else ("",):
+            groups = [group for group in instance.servers if not typed or group.type == name]
+            held = [[Fraction(group.capacity.get(each, 0.0)) * EXCESS for each in resources] for group in groups]
+            self._groups.append(list(zip(groups, held, strict=True)))
+        self.capacity: list[Fraction] = []
+        for pairs in self._groups:
+            amounts = [[group.count * each for each in held] for group, held in pairs]
+            whole = [Fraction(_room(pairs, self._taken[0]))]
+            self.capacity += whole if counted else [sum(column, Fraction(0)) for column in zip(*amounts, strict=True)]
+        price = Fraction(instance.energy_price_per_j) * Fraction(instance.slot_s)
+        self.worker_cost = [price * self._least_power(pairs) for pairs in self._groups]
+
+    def rooms(self, place: int) -> list[int]:
+        """(K,) workers of a job that the servers of each type hold."""
+        return [_room(pairs, self._taken[place]) for pairs in self._groups]
+
+    def _least_power(self, pairs: list[tuple[ServerGroup, list[Fraction]]]) -> Fraction:
+        """Of a worker, with its part of what its server takes when it is full; 0 where no worker fits."""
+        least = [min(column) for column in zip(*self._taken, strict=True)]
+        kinds = [self._taken[0]] if self._same else self._taken
+        usable = [(group, held) for group, held in pairs if any(workers_in(held, row) for row in kinds)]
+        found = []
+        for group, held in usable:
+            power = Fraction(group.worker_w)
+            if any(least) and (most := workers_in(held, least)):
+                power += Fraction(group.idle_w) / most
+            found.append(power)
+        return min(found, default=Fraction(0))
+
+
+def _room(pairs: list[tuple[ServerGroup, list[Fraction]]], taken: Sequence[Fraction]) -> int:
+    return sum(group.count * workers_in(held, taken) for group, held in pairs)
 
 
 def workers_in(held: Sequence[Fraction], taken: Sequence[Fraction]) -> int:
@@ -80,18 +98,23 @@ def workers_in(held: Sequence[Fraction], taken: Sequence[Fraction]) -> int:
     return min(math.floor(room / each) for room, each in zip(held, taken, strict=True) if each)
 
 
-def least_power(group: ServerGroup, held: Sequence[Fraction], least: Sequence[Fraction]) -> Fraction:
-    """Of a worker on a server, with its part of what the server takes when it is full."""
-    power = Fraction(group.worker_w)
-    if any(least) and (most := workers_in(held, least)):
-        power += Fraction(group.idle_w) / most
-    return power
+class Option(NamedTuple):
+    """What a job may have in a slot: a width on a class of types.
+
+    ``gain``: what it then does, in PARTS rounded up; ``changed``: in a slot in which it changes.
+    """
+
+    types: tuple[int, ...]
+    width: int
+    gain: int
+    changed: int
 
 
-def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple[Ints, Ints, Ints]:
-    """Widths of a job and what it does in a slot at each, in PARTS rounded up, and in a slot in which it changes.
+def offered(instance: SchedulingInstance, cluster: Cluster, place: int) -> list[Option]:
+    """What a job may have in a slot, in the order in which a proof charges for it.
 
-    Widths that do no more than smaller ones, in either, are left out.
+    Workers of a class of types go at the pace of its slowest. Where types make no difference, widths that do no more
+    than smaller ones are left out.
 
     Raises
     ------
@@ -100,26 +123,44 @@ def choices(instance: SchedulingInstance, place: int, cluster: Cluster) -> tuple
     """
     if instance.contention is not None:
         raise NotApplicableError("prices say nothing where bandwidth depends on other jobs")
-    if instance.typed:
-        raise NotApplicableError("prices of places say nothing where the speed of jobs depends on their type")
-    job = instance.jobs[place]
-    widest = min(job.max_workers, workers_in(cluster.capacity, cluster.demand[place]))
-    if widest - job.min_workers >= _MOST_WIDTHS:
-        raise NotApplicableError(f"job {place} has more than {_MOST_WIDTHS} widths")
-    left = 1 - Fraction(job.change_s) / Fraction(instance.slot_s) if instance.preemptive else Fraction(1)
-    bandwidths = _bandwidths(instance)
-    widths, gains, changed = [], [0], [0]
-    for width in range(job.min_workers, widest + 1):
-        fastest = max(Fraction(job.timing.minibatches_per_s(width, each, Fraction)) for each in bandwidths)
-        done = fastest * Fraction(instance.slot_s)
-        gain = min(PARTS, math.ceil(done * PARTS / Fraction(job.minibatches)))
-        less = min(PARTS, max(0, math.ceil(done * left * PARTS / Fraction(job.minibatches))))
-        if gain > gains[-1] or less > changed[-1]:
-            widths.append(width)
-            gains.append(gain)
-            changed.append(less)
-    found = (np.array(column, dtype=np.int64) for column in (widths, gains[1:], changed[1:]))
-    return next(found), next(found), next(found)
+    job, rooms, accelerators = instance.jobs[place], cluster.rooms(place), instance.accelerators
+    typed = accelerators.matter
+    paces = [Fraction(pace) for pace in accelerators.speeds[place].tolist()] if typed else [Fraction(1)]
+    kinds = range(len(paces))
+    if accelerators.mixed or not accelerators.matter_to(place):
+        classes = [tuple(k for k in kinds if paces[k] >= pace) for pace in sorted(set(paces)) if pace]
+    else:
+        classes = [(k,) for k in kinds if paces[k]]
+    if len(classes) * len(job.widths) > _MOST_OPTIONS:
+        raise NotApplicableError(f"job {place} has more than {_MOST_OPTIONS} widths on classes of types")
+    slot_s, left = Fraction(instance.slot_s), Fraction(instance.changes.left(place, Fraction))
+    bandwidths, found = _bandwidths(instance), list[Option]()
+    for own in classes:
+        room, pace = sum(rooms[k] for k in own), min(paces[k] for k in own)
+        for width in (width for width in job.widths if width <= room):
+            fastest = max(Fraction(job.timing.minibatches_per_s(width, each, Fraction)) for each in bandwidths)
+            done = fastest * slot_s * pace * PARTS / Fraction(job.minibatches)
+            gain, changed = min(PARTS, math.ceil(done)), min(PARTS, math.ceil(done * left))
+            before = found[-1] if found else Option((), 0, 0, 0)
+            if typed or gain > before.gain or changed > before.changed:
+                found.append(Option(own, width, gain, changed))
+    return found
+
+
+def cheapest(options: Sequence[Option], rooms: Sequence[int], units: Ints) -> Ints:
+    """(n, O) cost of each option in n slots, its workers on the cheapest of its types, at (n, K) ``units`` for each."""
+    found = np.zeros((len(units), len(options)), dtype=np.int64)
+    rows, held = np.arange(len(units))[:, None], np.array(rooms)
+    for own in {option.types for option in options}:
+        mine = [place for place, option in enumerate(options) if option.types == own]
+        left = np.tile([options[place].width for place in mine], (len(units), 1))
+        order = np.array(own)[np.argsort(units[:, own], axis=1, kind="stable")]
+        for rank in range(len(own)):
+            here = order[:, rank : rank + 1]
+            taken = np.minimum(left, held[here])
+            found[:, mine] += taken * units[rows, here]
+            left -= taken
+    return found
 
 
 def _bandwidths(instance: SchedulingInstance) -> list[Fraction | None]:
@@ -134,7 +175,7 @@ def _bandwidths(instance: SchedulingInstance) -> list[Fraction | None]:
 
 
 def worths(job: Job, parts: Ints, scale: int) -> Ints:
-    """No less than ``scale`` times the utility of so many of PARTS.
+    """No less than ``scale`` times the utility of a number of PARTS.
 
     Raises
     ------

@@ -9,12 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.certificates.scheduling.relaxed import EXCESS
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
-from ddlopt.models.tolerances import FEASIBILITY_TOL
-
-_EXCESS = 1 + Fraction(FEASIBILITY_TOL)
-"""What the check of a schedule lets pass."""
 
 
 class RingRow(NamedTuple):
@@ -93,11 +90,11 @@ def _levels(instance: SchedulingInstance, rate: Fraction) -> Iterator[list[_Grou
     def group(nodes: frozenset[int], room: int) -> _Group:
         out = sum((each for (u, v), each in arcs.items() if u in nodes and v not in nodes), Fraction(0))
         into = sum((each for (u, v), each in arcs.items() if v in nodes and u not in nodes), Fraction(0))
-        return _Group(nodes, room, min(room, math.floor(min(out, into) * _EXCESS / rate)))
+        return _Group(nodes, room, min(room, math.floor(min(out, into) * EXCESS / rate)))
 
     taken = [Fraction(each) for each in instance.demand[0].tolist()]
     rooms = [
-        min(math.floor(Fraction(held) * _EXCESS / each) for held, each in zip(row, taken, strict=True) if each)
+        min(math.floor(Fraction(held) * EXCESS / each) for held, each in zip(row, taken, strict=True) if each)
         for row in instance.capacity.tolist()
     ]
     groups = [group(frozenset({server}), room) for server, room in enumerate(rooms)]

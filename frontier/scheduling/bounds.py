@@ -14,7 +14,6 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.remembered import remembered
 from ddlopt.models.scheduling.bounds import on_grid
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.scheduling.utility import Capped
 from ddlopt.models.tolerances import ROUNDING
 
@@ -54,7 +53,7 @@ def prices(instance: SchedulingInstance) -> Answer:
     """
     if instance.sense != "maximize":
         raise ValueError(f"objective '{instance.objective}' is not maximised")
-    return quick_bound(at_their_fastest(instance))
+    return quick_bound(instance.at_their_fastest())
 
 
 def prices_bound(instance: SchedulingInstance) -> float | None:
@@ -71,21 +70,17 @@ def times_bound(instance: SchedulingInstance) -> float | None:
     InfeasibleError
         If it proves that not all jobs can be finished in time.
     """
-    fastest = at_their_fastest(instance)
-    match instance.objective:
-        case "makespan":
-            return makespan_bound(fastest)
-        case "completion":
-            return completion_bound(fastest)
-        case "finish_time_fairness":
-            return ratio_bound(fastest)
-        case _:
-            return None
+    fastest = instance.at_their_fastest()
+    if instance.goal.counts_last_end:
+        return makespan_bound(fastest)
+    if instance.goal.counts_ends:
+        return completion_bound(fastest)
+    return ratio_bound(fastest) if instance.goal.counts_ratios else None
 
 
 def kernels_of_prices(instance: SchedulingInstance) -> tuple[str, ...]:
     """What :func:`prices_bound` and :func:`times_bound` call on an instance."""
-    return () if instance.objective in ("makespan", "completion") else (f"{_PRICES}.lagrangian_kernels",)
+    return () if instance.goal.in_seconds else (f"{_PRICES}.lagrangian_kernels",)
 
 
 def work_of_plans(instance: SchedulingInstance) -> int:
@@ -103,30 +98,30 @@ def plans_bound(instance: SchedulingInstance) -> float | None:
     (:class:`~ddlopt.frontier.scheduling.prices.plan_pricing.PlanPricing`). With types of accelerators it is the better
     of that with every job on its fastest one and of that by prices of types (:func:`typed_bound`).
     """
-    if instance.objective not in ("utility", "max_min"):
+    if instance.goal.must_finish:
         return None
-    found = typed_bound(instance) if instance.typed else math.inf
-    if instance.objective == "utility":
+    found = typed_bound(instance) if instance.accelerators.matter else math.inf
+    if instance.goal.counts_utilities:
         found = min(found, _whole_bound(instance))
     return found if math.isfinite(found) else None
 
 
 def kernels_of_plans(instance: SchedulingInstance) -> tuple[str, ...]:
     """What :func:`plans_bound` calls on an instance."""
-    if instance.objective not in ("utility", "max_min"):
+    if instance.goal.must_finish:
         return ()
-    plans = (f"{_PRICES}.plan_kernels",) if instance.objective == "utility" or instance.typed else ()
-    keeps = instance.objective == "utility" and (instance.changes_cost or instance.runs_are_long)
+    plans = (f"{_PRICES}.plan_kernels",) if instance.goal.counts_utilities or instance.accelerators.matter else ()
+    keeps = instance.goal.counts_utilities and (instance.changes.matter)
     return (*plans, f"{_PRICES}.kept_kernels") if keeps else plans
 
 
 def _whole_bound(instance: SchedulingInstance) -> float:
     """By whole widths; endless where they are too many."""
-    fastest, found = at_their_fastest(instance) if instance.typed else instance, prices(instance).prices
+    fastest, found = instance.at_their_fastest(), prices(instance).prices
     if work_of_plans(fastest) > EFFORT.plans:
         return math.inf
     whole = PlanPricing(fastest, keeps=False).answer(found, EFFORT.slack, EFFORT.room).bound
-    if instance.changes_cost or instance.runs_are_long:
+    if instance.changes.matter:
         pricing = PlanPricing(fastest, keeps=True)
         if pricing.work <= EFFORT.kept_ns:
             whole = min(whole, pricing.answer(found, EFFORT.slack, EFFORT.room).bound)
@@ -139,14 +134,15 @@ def typed_bound(instance: SchedulingInstance) -> float:
     The smallest part done is no more than :math:`\sum_i \mu_i p_i / \sum_i \mu_i`, the sum of utilities
     :math:`\mu_i p_i`, for any weights :math:`\mu_i \ge 0`: those of the relaxation.
     """
-    if sum(len(job.widths) * len(job.speeds or "1") for job in instance.jobs) > EFFORT.most_offers:
+    classes = (len(instance.accelerators.classes(i)) for i in range(len(instance.jobs)))
+    if sum(len(job.widths) * count for job, count in zip(instance.jobs, classes, strict=True)) > EFFORT.most_offers:
         return math.inf
     try:
         found = fluid(instance)
     except SolverError:
         return math.inf
     weight = 1.0
-    if instance.objective == "max_min":
+    if instance.goal.counts_least_part:
         weights = np.maximum(found.progress, EFFORT.least_weight)
         weight = float(weights.sum())
         jobs = [

@@ -15,8 +15,8 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import Objective
 from ddlopt.models.scheduling.problem import PROBLEM
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.times.ratios import Ratios
-from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.backends import Highs
@@ -90,7 +90,7 @@ class FairDeadlines(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Other objectives, and types of accelerators."""
-        if instance.objective != "finish_time_fairness":
+        if not instance.goal.counts_ratios:
             return f"the objective is {instance.objective!r}, not 'finish_time_fairness'"
         return refusal(instance)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ddlopt.frontier.scheduling.lp_guided import LpGuided
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.models.scheduling.types import UNKNOWN
+from ddlopt.models.scheduling.refusals import UNKNOWN
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -73,11 +73,11 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Instances in which changes cost nothing, and those of which the knapsack of widths is no model."""
-        if instance.typed:
+        if instance.accelerators.matter:
             return UNKNOWN
-        if not instance.changes_cost and not instance.runs_are_long:
+        if not instance.changes.matter:
             return "changes cost nothing, so that there is nothing to keep; use lp-guided"
-        if instance.objective != "utility":
+        if not instance.goal.counts_utilities:
             return f"the objective is {instance.objective!r}, not 'utility'"
         if instance.energy_price_per_j and instance.idle_w.any():
             return "servers have a power of their own, so that it matters which ones are used"
@@ -105,7 +105,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
 
     def _guide(self, instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule | None:
         """A schedule of the instance in which changes cost nothing; None if there is none."""
-        if instance.runs_are_long:
+        if instance.changes.must_wait:
             return None  # it would change as it likes
         free = without_cost_of_change(instance)
         if LpGuided().refuses(free) is not None or clock.expired:
@@ -120,7 +120,7 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         for one in given:
             yield one, 0
         guide = given[-1] if given else np.zeros((instance.slots, len(instance.jobs)), dtype=np.int64)
-        least = min(instance.slots, max(job.least_run_slots for job in instance.jobs))
+        least = min(instance.slots, max(map(instance.changes.least, range(len(instance.jobs)))))
         guide = np.zeros_like(guide) if least > 1 else guide
         length = 1
         while length < 2 * least or length <= min(_EFFORT.longest, instance.slots):
@@ -158,13 +158,13 @@ class _Blocks:
         jobs = range(len(instance.jobs))
         self.shape = instance.slots, len(instance.jobs)
         self._rates = Rates(instance)
-        self._after_change: Floats = np.array([instance.part_after_change(job) for job in jobs])
+        self._after_change: Floats = np.array([instance.changes.left(job) for job in jobs])
         self._wanted: Floats = np.array([job.minibatches for job in instance.jobs])
         self._utilities = Utilities([job.utility for job in instance.jobs])
         self._smooth = Utilities([job.utility for job in instance.jobs], envelope=True)
         self._arrival: Ints = np.array([job.arrival for job in instance.jobs])
         self._last: Ints = np.array([instance.last_slot(job) for job in jobs])
-        self._least = [job.least_run_slots for job in instance.jobs]
+        self._least = [instance.changes.least(job) for job in range(len(instance.jobs))]
         self._knapsack = PoolBound(instance)
 
     def progress(self, widths: Ints) -> Floats:

@@ -10,7 +10,7 @@ from ddlopt.frontier.scheduling.job_plans.slot_sweeps import CellSweeps
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.pool import schedule_of_widths
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, Status
@@ -76,11 +76,11 @@ class LpGuided(Heuristic, uses=("seed", "start")):
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places."""
         if (reason := refusal(instance)) is not None:
             return reason
-        if instance.objective != "utility":
+        if not instance.goal.counts_utilities:
             return f"the objective is {instance.objective!r}, not 'utility'"
         if not instance.preemptive:
             return "jobs run in one piece, and each slot is filled apart"
-        if instance.changes_cost:
+        if instance.changes.cost_time:
             return "changes cost time, and each slot is filled apart; use kept-runs"
         if instance.energy_price_per_j and instance.idle_w.any():
             return "servers have a power of their own, so that it matters which ones are used"

@@ -73,7 +73,7 @@ def _suits(name: str, instance: SchedulingInstance) -> bool:
         return work_of_plans(instance) <= _MOST_PLANS
     if name == "configurations":
         # Without types plans of jobs bound better, and sweeps find what patterns find.
-        return instance.typed
+        return instance.accelerators.matter
     if name == "slot-counts":
         # Slots that can be listed are proven sooner that way.
         return instance.needs_rings and instance.slots > 1 and SlotPatterns().refuses(instance) is not None
@@ -86,7 +86,7 @@ def _share(name: str, instance: SchedulingInstance) -> float:
     """Part of the time for the heuristic of that name."""
     if name == "slot-counts":
         return _COUNTED_SHARE
-    if name == "configurations" or (name == "job-plans" and (instance.changes_cost or instance.runs_are_long)):
+    if name == "configurations" or (name == "job-plans" and (instance.changes.matter)):
         return _PATTERNED_SHARE
     if name == "fair-deadlines":
         return _ASKED_SHARE

@@ -9,7 +9,6 @@ from ddlopt.certificates.scheduling import PriceCertificate
 from ddlopt.certificates.scheduling.deadlines import in_time
 from ddlopt.certificates.scheduling.patterns import options_of, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
-from ddlopt.certificates.scheduling.typed import TypedCluster
 from ddlopt.frontier.scheduling.bounds import prices as clearing_prices
 from ddlopt.frontier.scheduling.bounds import work_of_plans
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans, best_prices
@@ -42,11 +41,11 @@ def prove(
     """
     if target <= 0:
         return None
-    if instance.objective == "finish_time_fairness":
+    if instance.goal.counts_ratios:
         asked, start, most = in_time(instance, target), None, len(instance.jobs) - Fraction(1, _UNITS)
     else:
         asked, start, most = instance, solution, target
-    if asked.objective != "utility" or work_of_plans(asked) > _MOST_WORK:
+    if not asked.goal.counts_utilities or work_of_plans(asked) > _MOST_WORK:
         return None
     found = _best(asked, start, expired)
     if found is None or expired():
@@ -73,7 +72,7 @@ def _by_prices(
 ) -> PriceCertificate | None:
     """Prices in whole numbers, if what they say is enough."""
     scale = max(1, math.floor(_UNITS / most))
-    cluster = TypedCluster(asked) if asked.typed else Cluster(asked)
+    cluster = Cluster(asked)
     whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
     income = sum((c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity)), Fraction(0))
     surplus = _surplus(asked, values, scale, math.floor(most * scale - income))
@@ -82,7 +81,7 @@ def _by_prices(
 
 def _by_charges(instance: SchedulingInstance, target: Fraction, expired: Callable[[], bool]) -> PriceCertificate | None:
     """Charges of options in slots, at which the dearest patterns are the bound, if that is enough."""
-    cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+    cluster = Cluster(instance)
     jobs = jobs_of(instance)
     try:
         rooms_of(cluster)
@@ -139,8 +138,8 @@ def _best(
     pricing = PlanPricing(instance)
     if pricing.keeps and start is None:
         return None
-    if JobPlans().refuses(instance) is None and (instance.preemptive or not instance.typed):
+    if JobPlans().refuses(instance) is None and (instance.preemptive or not instance.accelerators.matter):
         prices = best_prices(instance, start, Asked(expired))
     else:
-        prices = prices_of(fluid(instance)) if instance.typed else clearing_prices(instance).prices
+        prices = prices_of(fluid(instance)) if instance.accelerators.matter else clearing_prices(instance).prices
     return None if expired() else (prices, pricing.answer(prices).values)

@@ -10,7 +10,6 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ddlopt.frontier.scheduling.prices.offers import typed_pool
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
 
@@ -60,20 +59,10 @@ class TypeRows:
             return "workers take another power on each type, and a pattern does not say on which they are"
         # A single server holds as many workers as servers of its type together.
         held = most_workers(instance.capacity, instance.demand[0])
-        rooms = tuple(
-            int(sum(room for room, own in zip(held.tolist(), instance.types, strict=True) if own == name))
-            for name in cluster.names
-        )
-        everything = tuple(range(len(rooms)))
-        types = tuple(
-            tuple(
-                tuple(sorted({cluster.names.index(instance.types[server]) for server in each.servers}))
-                for each in classes(instance, place)
-            )
-            if job.speeds
-            else (everything,)
-            for place, job in enumerate(instance.jobs)
-        )
+        accelerators = instance.accelerators
+        rooms = tuple(int(held[accelerators.of_server == k].sum()) for k in range(len(cluster.names)))
+        jobs = range(len(instance.jobs))
+        types = tuple(tuple(each.types for each in accelerators.classes(job)) for job in jobs)
         unions: set[frozenset[int]] = set()
         for one in {frozenset(each) for mine in types for each in mine}:
             unions |= {one} | {one | other for other in unions}
@@ -116,15 +105,15 @@ class TypeRows:
         if found.flow_value != sum(width for _, _, width in chosen):
             raise SolverError(f"'{instance.name}': workers of {jobs} jobs do not fit on the types of their classes")
         flow = found.flow.toarray()
-        names = tuple(dict.fromkeys(instance.types))
+        of_server = instance.accelerators.of_server.tolist()
         free = most_workers(instance.capacity, instance.demand[0])
         placed: dict[int, Workers] = {}
         for place, (job, _, _) in enumerate(chosen):
             where = []
-            for kind, name in enumerate(names):
+            for kind in range(kinds):
                 left = int(flow[1 + place, 1 + jobs + kind])
-                for server, own in enumerate(instance.types):
-                    taken = min(left, int(free[server])) if own == name else 0
+                for server, own in enumerate(of_server):
+                    taken = min(left, int(free[server])) if own == kind else 0
                     if taken > 0:
                         where.append((server, taken))
                         free[server] -= taken

@@ -8,11 +8,11 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.horizon import window
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.formulations.time_indexed.classes import Class, classes
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.utility import AllOrNothing
+from ddlopt.models.scheduling.variants.accelerators import Class
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -68,15 +68,15 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Instances without types, objectives that need all jobs finished, and slots that are coupled."""
-        if not instance.typed:
+        if not instance.accelerators.matter:
             return "the speed of no job depends on the type of accelerators; use job-plans or lp-guided"
         if instance.sense == "minimize":
             return f"the objective is {instance.objective!r}, but it need not finish all jobs"
         if not instance.preemptive:
             return "jobs run in one piece, and each window is filled apart"
-        if instance.runs_are_long:
+        if instance.changes.must_wait:
             return "jobs may not change in every slot, and each window is filled apart; use time-indexed"
-        if instance.changes_cost:
+        if instance.changes.cost_time:
             return "changes cost time, and each window is filled apart"
         return TimeIndexed().refuses(instance)
 
@@ -188,19 +188,20 @@ class _Greedy:
         """The slowest server of a class with room for a worker, of these the fullest."""
         room = most_workers(np.maximum(free, 0.0), self.instance.demand[job])
         fitting = [s for s in each.servers if room[s]]
-        return min(fitting, key=lambda s: (self.instance.paces[job, s], room[s], s), default=None)
+        accelerators = self.instance.accelerators
+        speeds = accelerators.speeds[job, accelerators.of_server]
+        return min(fitting, key=lambda s: (speeds[s], room[s], s), default=None)
 
 
 def _classes(instance: SchedulingInstance, job: int, ignore: bool) -> list[Class]:
     """Classes of servers of a job; with ``ignore`` all at its mean speed."""
-    if not instance.jobs[job].speeds:
-        return [Class(1.0, tuple(range(instance.server_count)))]
-    found = classes(instance, job)
-    if not ignore:
+    accelerators = instance.accelerators
+    found = accelerators.classes(job)
+    if not ignore or not accelerators.matter_to(job):
         return found
-    paces = instance.paces[job]
+    paces = accelerators.speeds[job, accelerators.of_server]
     mean = float(paces[paces > 0].mean())
-    return [Class(mean, each.servers) for each in (found[-1:] if instance.mixed_types else found)]
+    return [each._replace(pace=mean) for each in (found[-1:] if accelerators.mixed else found)]
 
 
 def _worth_of(instance: SchedulingInstance, job: int) -> Callable[[float], float]:
@@ -210,7 +211,7 @@ def _worth_of(instance: SchedulingInstance, job: int) -> Callable[[float], float
 
     def worth(done: float) -> float:
         part = min(1.0, done / data.minibatches)
-        if instance.objective == "max_min":
+        if instance.goal.counts_least_part:
             return -1.0 / (part + EFFORT.least_part)
         return utility.value * part if isinstance(utility, AllOrNothing) else float(utility.of(part))
 
@@ -220,7 +221,7 @@ def _worth_of(instance: SchedulingInstance, job: int) -> Callable[[float], float
 def _progress(instance: SchedulingInstance, job: int, workers: Workers) -> float:
     """Mini-batches of a slot, at the pace of the slowest server."""
     width = sum(count for _, count in workers)
-    return instance.progress(job, width) * float(min(instance.paces[job, server] for server, _ in workers))
+    return instance.progress(job, width) * instance.accelerators.pace(job, (server for server, _ in workers))
 
 
 def _worth(instance: SchedulingInstance, schedule: Schedule) -> float:

@@ -13,7 +13,6 @@ from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.times.bounds import time_bound
-from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
 from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL, ROUNDING
 
@@ -37,14 +36,10 @@ def bound(instance: SchedulingInstance) -> float:
         If it proves that jobs that must finish cannot: one of them by itself, or all in the slots that there are. Jobs
         that may stay idle prove none.
     """
-    fastest = at_their_fastest(instance)
-    match instance.objective:
-        case "utility":
-            return on_grid(fastest, utility_bound(fastest))
-        case "max_min":
-            return _smallest_part_bound(fastest)
-        case _:
-            return time_bound(fastest)
+    fastest = instance.at_their_fastest()
+    if instance.goal.counts_utilities:
+        return on_grid(fastest, utility_bound(fastest))
+    return _smallest_part_bound(fastest) if instance.goal.counts_least_part else time_bound(fastest)
 
 
 def utility_bound(instance: SchedulingInstance) -> float:

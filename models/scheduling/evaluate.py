@@ -15,6 +15,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.sweep import Peak, contention_levels, energy_j, peaks
 from ddlopt.models.scheduling.utility import DONE
+from ddlopt.models.scheduling.variants.goals import Figures
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
@@ -69,9 +70,9 @@ def evaluate(instance: SchedulingInstance, solution: Schedule, exact: bool = Fal
         return Evaluation(None, tuple(checker.violations))
     outcomes = _outcomes(instance, solution, number)
     objective, details = _figures(instance, solution, outcomes, number)
-    if instance.runs_are_long:
+    if instance.changes.must_wait:
         _check_lengths(instance, solution, checker)
-    if instance.must_finish:
+    if instance.goal.must_finish:
         for job, outcome in enumerate(outcomes):
             if outcome.end is None:
                 wanted = number(instance.jobs[job].minibatches)
@@ -142,14 +143,15 @@ class _Checker:
             self.fail("server_is_named_once", where, len(run.workers), distinct, breaks=True)
 
     def _types(self, run: Run, where: str) -> None:
-        speeds = self.instance.jobs[run.job].speeds
-        here = {self.instance.types[server] for server, _ in run.workers if 0 <= server < self.instance.server_count}
-        if not speeds:
+        accelerators = self.instance.accelerators
+        if not accelerators.matter_to(run.job):
             return
-        for name in sorted(here):
-            if not speeds[name]:
+        servers = [server for server, _ in run.workers if 0 <= server < self.instance.server_count]
+        here = {accelerators.type_of(server): server for server in servers}
+        for name, server in sorted(here.items()):
+            if not accelerators.pace(run.job, [server]):
                 self.fail("type_suits_the_job", f"{where}, type '{name}'", 0, 1)
-        if len(here) > 1 and not self.instance.mixed_types:
+        if len(here) > 1 and not accelerators.mixed:
             self.fail("workers_are_of_one_type", where, len(here), 1)
 
     def _bandwidth(self, run: Run, where: str) -> None:
@@ -218,27 +220,21 @@ def _outcomes(instance: SchedulingInstance, schedule: Schedule, number: type[Fra
     for run, start, slots, competitors in contention_levels(instance, schedule):
         if instance.contention is None:
             own = run.bandwidth_bytes_per_s if len(run.workers) > 1 else None
-            key = run.job, run.width, own, _pace(instance, run)
+            key = run.job, run.width, own, instance.accelerators.pace(run.job, [server for server, _ in run.workers])
             if key not in rates:
                 bandwidth = None if own is None else number(own)
                 rate = instance.jobs[run.job].timing.minibatches_per_s(run.width, bandwidth, number) * slot_s
                 rates[key] = rate * number(key[3])
             rate = rates[key]
         else:
-            rate = run.width / _contended_s(instance, run, competitors, number) * slot_s
+            timing, servers = instance.jobs[run.job].timing, len(run.workers)
+            rate = instance.contention.minibatches_per_s(timing, run.width, servers, competitors, number) * slot_s
         if (run.job, start) in changed:
-            left = 1 - number(instance.jobs[run.job].change_s) / slot_s
-            pieces[run.job].append(Piece(start, 1, rate * left))
+            pieces[run.job].append(Piece(start, 1, rate * instance.changes.left(run.job, number)))
             start, slots = start + 1, slots - 1
         if slots:
             pieces[run.job].append(Piece(start, slots, rate))
     return [_outcome(number(job.minibatches), sorted(pieces[i])) for i, job in enumerate(instance.jobs)]
-
-
-def _pace(instance: SchedulingInstance, run: Run) -> float:
-    """How fast a job is on the slowest type of accelerators that it is on, relative to its timing."""
-    speeds = instance.jobs[run.job].speeds
-    return min(speeds[instance.types[server]] for server, _ in run.workers) if speeds else 1.0
 
 
 def _changes(instance: SchedulingInstance, schedule: Schedule) -> set[tuple[int, int]]:
@@ -247,7 +243,7 @@ def _changes(instance: SchedulingInstance, schedule: Schedule) -> set[tuple[int,
     A job that has run before changes in a slot in which it runs, unless it ran in the slot before with as many workers
     on every server. Its ring and the bandwidth of it may differ.
     """
-    if not instance.changes_cost:
+    if not instance.changes.cost_time:
         return set()
     before: dict[int, Run] = {}
     found = set()
@@ -256,13 +252,14 @@ def _changes(instance: SchedulingInstance, schedule: Schedule) -> set[tuple[int,
         if last is not None and (last.end != run.start or sorted(last.workers) != sorted(run.workers)):
             found.add((run.job, run.start))
         before[run.job] = run
-    return {(job, slot) for job, slot in found if instance.jobs[job].change_s}
+    return {(job, slot) for job, slot in found if instance.changes.cost(job)}
 
 
 def _check_lengths(instance: SchedulingInstance, schedule: Schedule, checker: _Checker) -> None:
     """Stretches with the same workers are long enough, but for those that a job's end, or that of its window, cuts."""
     ends = [outcome.end for outcome in _outcomes(instance, schedule, checker.number)]
-    for job, wanted in enumerate(instance.jobs):
+    for job in range(len(instance.jobs)):
+        least = instance.changes.least(job)
         mine = sorted((run for run in schedule.runs if run.job == job), key=lambda run: run.start)
         stretches: list[tuple[int, int, list[tuple[int, int]]]] = []
         for run in mine:
@@ -274,26 +271,8 @@ def _check_lengths(instance: SchedulingInstance, schedule: Schedule, checker: _C
         finished = ends[job]
         for start, end, _ in stretches:
             over = end >= instance.last_slot(job) or (finished is not None and finished <= end)
-            if end - start < wanted.least_run_slots and not over:
-                checker.fail(
-                    "run_is_long_enough", f"{checker.job(job)}, slot {start}", end - start, wanted.least_run_slots
-                )
-
-
-def _contended_s(
-    instance: SchedulingInstance, run: Run, competitors: int, number: type[Fraction] | type[float]
-) -> Number:
-    """Seconds of an iteration whose ring meets ``competitors`` split jobs, itself included (0: it is not split)."""
-    rules = instance.contention
-    assert rules is not None
-    if competitors == 0:
-        bandwidth = number(rules.within_server_bytes_per_s)
-    else:
-        at_once = max(number(1), number(rules.share) * competitors)
-        slower = at_once + number(rules.degradation) * (at_once - 1)
-        bandwidth = number(rules.between_servers_bytes_per_s) / slower
-    iteration = instance.jobs[run.job].timing.iteration_s(run.width, bandwidth, number)
-    return iteration + len(run.workers) * number(rules.server_overhead_s)
+            if end - start < least and not over:
+                checker.fail("run_is_long_enough", f"{checker.job(job)}, slot {start}", end - start, least)
 
 
 def _outcome(wanted: Number, pieces: list[Piece]) -> Outcome:
@@ -314,39 +293,34 @@ def _figures(
     instance: SchedulingInstance, schedule: Schedule, outcomes: list[Outcome], number: type[Fraction] | type[float]
 ) -> tuple[Number | None, dict[str, Number]]:
     """The objective, None where it needs a job's end that there is not, and the details."""
-    slot_s = number(instance.slot_s)
     pairs = list(zip(instance.jobs, outcomes, strict=True))
-    utility = sum((job.utility.of(outcome.part) for job, outcome in pairs), start=number(0))
-    ends = [outcome.end for outcome in outcomes]
-    flows = [(end - job.arrival, job.utility.value) for job, end in zip(instance.jobs, ends, strict=True) if end]
-    smallest = min(outcome.part for outcome in outcomes)
-    energy = energy_j(instance, schedule, number)
+    spans = [outcome.end - job.arrival for job, outcome in pairs if outcome.end is not None]
+    slot_s, energy = number(instance.slot_s), energy_j(instance, schedule, number)
+    figures = Figures(
+        jobs=instance.jobs,
+        slot_s=slot_s,
+        utility=sum((job.utility.of(outcome.part) for job, outcome in pairs), start=number(0)),
+        energy_cost=number(instance.energy_price_per_j) * energy,
+        smallest_part=min(outcome.part for outcome in outcomes),
+        spans=spans,
+        fair_s=lambda job: fair_s(instance, job, number),
+    )
     details: dict[str, Number] = {
-        "utility": utility,
+        "utility": figures.utility,
         "energy_j": energy,
-        "finished_jobs": len(flows),
-        "smallest_part": smallest,
+        "finished_jobs": len(spans),
+        "smallest_part": figures.smallest_part,
         "busy_part": _busy_part(instance, schedule),
     }
-    if instance.changes_cost:
+    if instance.changes.cost_time:
         details["changes"] = len(_changes(instance, schedule))
-    if flows:
-        details["makespan_s"] = max(end for end in ends if end) * slot_s
-        details["mean_jct_s"] = sum(flow for flow, _ in flows) * slot_s / len(flows)
-    if instance.objective == "utility":
-        return utility - number(instance.energy_price_per_j) * energy, details
-    if instance.objective == "max_min":
-        return smallest, details
-    if len(flows) < len(outcomes):
+    if spans:
+        details["makespan_s"] = max(outcome.end for outcome in outcomes if outcome.end is not None) * slot_s
+        details["mean_jct_s"] = sum(spans) * slot_s / len(spans)
+    if instance.goal.must_finish and len(spans) < len(outcomes):
         return None, details
-    if instance.objective == "makespan":
-        return details["makespan_s"], details
-    if instance.objective == "finish_time_fairness":
-        ratios = [flow * slot_s / fair_s(instance, job, number) for job, (flow, _) in enumerate(flows)]
-        details["unfair_jobs"] = sum(ratio > 1 for ratio in ratios)
-        details["mean_ratio"] = sum(ratios, start=number(0)) / len(ratios)
-        return max(ratios), details
-    return sum((number(weight) * flow for flow, weight in flows), start=number(0)) * slot_s, details
+    objective, more = instance.goal.value(figures)
+    return objective, details | more
 
 
 def _busy_part(instance: SchedulingInstance, schedule: Schedule) -> float:

@@ -31,7 +31,7 @@ def fastest_rates(
         Arithmetic: floats or rational numbers.
     """
     job, slot_s = instance.jobs[place], number(instance.slot_s)
-    if instance.contention is None and instance.bandwidth == "reserved":
+    if instance.widths_decide_speed:
         return [job.timing.minibatches_per_s(width, None, number) * slot_s for width in job.widths]
     room = np.sort(most_workers(instance.capacity, instance.demand[place]))[::-1]
     held = np.cumsum(room)
@@ -50,14 +50,12 @@ def _fastest(
         if width > 1 and instance.server_count > 1:
             bandwidths.append(max(instance.network.arcs.values()))
         return max(timing.minibatches_per_s(width, bandwidth, number) for bandwidth in bandwidths)
-    iterations = []
-    overhead = number(rules.server_overhead_s)
+    found = []
     if servers == 1:
-        iterations.append(timing.iteration_s(width, number(rules.within_server_bytes_per_s), number) + overhead)
+        found.append(rules.minibatches_per_s(timing, width, 1, 0, number))
     if width > 1 and instance.server_count > 1:
-        between = timing.iteration_s(width, number(rules.between_servers_bytes_per_s), number)
-        iterations.append(between + max(2, servers) * overhead)
-    return width / min(iterations)
+        found.append(rules.minibatches_per_s(timing, width, max(2, servers), 1, number))
+    return max(found)
 
 
 def least_energy_j(instance: SchedulingInstance, among: npt.NDArray[np.bool_] | None = None) -> float:

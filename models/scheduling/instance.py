@@ -1,6 +1,7 @@
 """The data of one scheduling problem."""
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -8,101 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from ddlopt.models.contracts import Instance, Part, without
+from ddlopt.models.contracts import Instance, without
 from ddlopt.models.scheduling.network import Contention, Network, check_network
-from ddlopt.models.scheduling.timing import Timing
-from ddlopt.models.scheduling.utility import Capped, Utility
+from ddlopt.models.scheduling.parts import Job, ServerGroup
+from ddlopt.models.scheduling.variants.accelerators import Accelerators
+from ddlopt.models.scheduling.variants.changes import Changes
+from ddlopt.models.scheduling.variants.goals import GOALS, Goal
 from ddlopt.models.sizes import require_memory
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Objective = Literal["utility", "max_min", "makespan", "completion", "finish_time_fairness"]
-
-
-class ServerGroup(Part):
-    """``count`` equal servers.
-
-    Parameters
-    ----------
-    count : int
-        Servers of the group.
-    capacity : mapping
-        Resource (``"gpu"``, ``"cpu"``, …) -> amount of it in each server.
-    idle_w, worker_w : float
-        Power of a server while at least one worker is on it, and of each worker besides.
-    type : str
-        Of the accelerators, such as ``"v100"``; jobs with ``speeds`` have one for each.
-    """
-
-    count: int = Field(default=1, ge=1)
-    capacity: dict[str, float]
-    idle_w: float = Field(default=0.0, ge=0)
-    worker_w: float = Field(default=0.0, ge=0)
-    type: str = ""
-
-    @model_serializer(mode="wrap")
-    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "type")
-
-
-class Job(Part):
-    """A training job.
-
-    Parameters
-    ----------
-    name : str
-    arrival : int
-        First slot in which it may run.
-    deadline : int, optional
-        First slot in which it may no longer run; None: the end of the horizon.
-    min_workers, max_workers : int
-        Its width in a slot is 0 or between the two.
-    timing : RingTiming or PolluxTiming
-        How fast a ring is, by its number of workers.
-    minibatches : float
-        Mini-batches wanted, of all workers together: epochs times samples divided by the mini-batch.
-    demand : mapping
-        Resource -> amount that each worker takes of its server.
-    utility : Utility
-        Its ``value`` is also the job's weight in the total completion time.
-    change_s : float
-        Seconds of a slot that are lost when it changes: it goes on after a pause, with another number of workers or on
-        other servers. Its first start is no change, nor is another ring or bandwidth. At most a slot: that then does
-        nothing. Jobs in one piece never change.
-    least_run_slots : int
-        Fewest slots from a start or a change to the next: it then goes on with the same workers on every server, unless
-        it has finished or its last slot has passed. Preemptive jobs only.
-    speeds : mapping
-        Type of accelerator -> how fast the job is there, times the mini-batches of its ``timing``: throughputs, as in
-        Gavel, so that all of the iteration is scaled, its communication too. Workers on several types all wait for the
-        slowest. It has every type of the cluster; 0: the job cannot run there. Empty: types make no difference to it.
-    fair_s : float, optional
-        Seconds from its arrival to its end if its fair share of the cluster were its own, for the objective
-        ``finish_time_fairness``. None: with the N-th part of all resources, N the number of jobs
-        (:func:`~ddlopt.models.scheduling.fair_time.fair_s`).
-    """
-
-    name: str
-    arrival: int = Field(default=0, ge=0)
-    deadline: int | None = None
-    min_workers: int = Field(default=1, ge=1)
-    max_workers: int = Field(ge=1)
-    timing: Timing
-    minibatches: float = Field(gt=0)
-    demand: dict[str, float] = Field(default_factory=lambda: {"gpu": 1.0})
-    utility: Utility = Capped()
-    change_s: float = Field(default=0.0, ge=0)
-    least_run_slots: int = Field(default=1, ge=1)
-    speeds: dict[str, float] = Field(default={})
-    fair_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-
-    @model_serializer(mode="wrap")
-    def _data(self, data_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without(self, data_of(self), "change_s", "least_run_slots", "speeds", "fair_s")
-
-    @property
-    def widths(self) -> range:
-        """The widths it may have in a slot, 0 apart."""
-        return range(self.min_workers, self.max_workers + 1)
 
 
 class SchedulingInstance(Instance):
@@ -166,14 +82,14 @@ class SchedulingInstance(Instance):
         require_memory(f"servers has {servers} servers: so many servers", 200.0 * servers)
         _check_servers(self)
         for place, job in enumerate(self.jobs):
-            _check_job(self, job, f"jobs[{place}] '{job.name}'")
+            _check_job(self, job, place)
         if self.network is not None:
             if self.contention is not None:
                 raise ValueError("there are both a network and contention; give the one that limits bandwidth")
             check_network(self.network, self.server_count)
         if self.bandwidth == "shared" and self.network is None:
             raise ValueError("bandwidth is 'shared', but there is no network to share; give one")
-        if self.energy_price_per_j and self.objective != "utility":
+        if self.energy_price_per_j and not self.goal.counts_utilities:
             raise ValueError(
                 f"energy_price_per_j counts in objective 'utility' only, but objective is {self.objective!r}"
             )
@@ -182,30 +98,51 @@ class SchedulingInstance(Instance):
 
     def changed(self, **fields: Any) -> Self:
         """The same with other fields; what counts in the objective that it had, and not in the new one, is left out."""
-        objective = fields.get("objective", self.objective)
-        if objective != "utility":
+        goal = GOALS.get(fields.get("objective", self.objective))
+        if goal is None or not goal.counts_utilities:
             fields["energy_price_per_j"] = 0.0
-        if objective != "finish_time_fairness":
+        if goal is None or not goal.counts_ratios:
             fields["jobs"] = tuple(
                 job if job.fair_s is None else job.model_copy(update={"fair_s": None})
                 for job in fields.get("jobs", self.jobs)
             )
         return super().changed(**fields)
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields, which are not validated, and with nothing that was calculated of the old ones."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in set(vars(copied)) - set(type(self).model_fields):
+            del vars(copied)[name]
+        return copied
+
     @property
-    def must_finish(self) -> bool:
-        """Whether every job has to be finished."""
-        return self.objective in ("makespan", "completion", "finish_time_fairness")
+    def goal(self) -> Goal:
+        """The objective, which says how it counts."""
+        return GOALS[self.objective]
+
+    @cached_property
+    def accelerators(self) -> Accelerators:
+        """What types of accelerators mean for the jobs."""
+        return Accelerators(self.servers, self.jobs, self.mixed_types)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """What jobs lose when they change, and how soon they may."""
+        return Changes(self.jobs, self.slots, self.slot_s, self.preemptive)
+
+    def at_their_fastest(self) -> Self:
+        """A relaxation without types: every job is everywhere as fast as on its best type."""
+        return self.changed(jobs=self.accelerators.everywhere_fastest()) if self.accelerators.matter else self
 
     @property
     def sense(self) -> Literal["minimize", "maximize"]:
         """Utilities and fairness are maximised, times minimised."""
-        return "maximize" if self.objective in ("utility", "max_min") else "minimize"
+        return self.goal.sense
 
     @property
     def objective_unit(self) -> str:
         """Seconds for times; utilities and ratios have no unit."""
-        return "s" if self.objective in ("makespan", "completion") else ""
+        return "s" if self.goal.in_seconds else ""
 
     @cached_property
     def server_count(self) -> int:
@@ -260,34 +197,20 @@ class SchedulingInstance(Instance):
         """
         return float(self.jobs[job].timing.minibatches_per_s(workers)) * self.slot_s
 
-    @property
-    def typed(self) -> bool:
-        """Whether the speed of some job depends on the type of the accelerators that it is on."""
-        return any(job.speeds for job in self.jobs)
+    def rate(self, job: int, workers: int, servers: int = 1, competitors: int = 0) -> float:
+        """The same of a job on ``servers`` servers: under contention it depends on how many ``competitors`` there are.
 
-    @cached_property
-    def types(self) -> tuple[str, ...]:
-        """(S,) type of the accelerators of each server."""
-        return tuple(group.type for group in self.servers for _ in range(group.count))
-
-    @cached_property
-    def paces(self) -> npt.NDArray[np.float64]:
-        """(I, S) how fast each job is on each server, relative to its timing; 0: it cannot run there."""
-        return np.array([[job.speeds.get(name, 1.0) for name in self.types] for job in self.jobs])
+        These are the split jobs on its most crowded server, itself included; 0 for a job on one server.
+        """
+        if self.contention is None or not workers:
+            return self.progress(job, workers)
+        timing = self.jobs[job].timing
+        return float(self.contention.minibatches_per_s(timing, workers, servers, competitors)) * self.slot_s
 
     @property
-    def changes_cost(self) -> bool:
-        """Whether some job may change, and loses time when it does."""
-        return self.preemptive and self.slots > 1 and any(job.change_s for job in self.jobs)
-
-    @property
-    def runs_are_long(self) -> bool:
-        """Whether some job may not change in every slot."""
-        return self.slots > 1 and any(job.least_run_slots > 1 for job in self.jobs)
-
-    def part_after_change(self, job: int) -> float:
-        """The part of a slot that a job works in which it changes."""
-        return 1 - self.jobs[job].change_s / self.slot_s if self.preemptive else 1.0
+    def widths_decide_speed(self) -> bool:
+        """Whether, types apart, a job's speed follows from its width: it has its own bandwidth, wherever it is."""
+        return self.contention is None and self.bandwidth == "reserved"
 
 
 def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -302,16 +225,16 @@ def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float
 def _check_fair_times(instance: SchedulingInstance) -> None:
     """Times with a fair share count where they matter, and are given where a share alone does not say them."""
     given = [place for place, job in enumerate(instance.jobs) if job.fair_s is not None]
-    if instance.objective != "finish_time_fairness":
+    if not instance.goal.counts_ratios:
         if given:
             raise ValueError(
                 f"jobs[{given[0]}].fair_s counts in objective 'finish_time_fairness' only, but objective is "
                 f"{instance.objective!r}"
             )
         return
-    shared = instance.contention is not None or instance.bandwidth == "shared"
+    shared = not instance.widths_decide_speed
     for place, job in enumerate(instance.jobs):
-        if job.fair_s is None and (shared or job.speeds):
+        if job.fair_s is None and (shared or instance.accelerators.matter_to(place)):
             what = "bandwidth is shared" if shared else "its speed depends on the type of accelerators"
             raise ValueError(
                 f"jobs[{place}] '{job.name}': {what}, so its time with a fair share is not known; give its fair_s"
@@ -327,7 +250,8 @@ def _check_servers(instance: SchedulingInstance) -> None:
                 raise ValueError(f"servers[{place}].capacity['{name}'] is {amount}; it must be finite and >= 0")
 
 
-def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
+def _check_job(instance: SchedulingInstance, job: Job, index: int) -> None:
+    place = f"jobs[{index}] '{job.name}'"
     if job.arrival >= instance.slots:
         raise ValueError(
             f"{place}: arrival is {job.arrival}, but there are {instance.slots} slots (0..{instance.slots - 1})"
@@ -339,16 +263,7 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
         )
     if job.min_workers > job.max_workers:
         raise ValueError(f"{place}: min_workers is {job.min_workers}, more than max_workers {job.max_workers}")
-    if job.change_s > instance.slot_s:
-        raise ValueError(
-            f"{place}: change_s is {job.change_s:g}, longer than a slot of {instance.slot_s:g} s; lower it, "
-            "or use longer slots"
-        )
-    if job.least_run_slots > 1 and not instance.preemptive:
-        raise ValueError(
-            f"{place}: least_run_slots is {job.least_run_slots}, but jobs run in one piece and never change; leave it "
-            "out"
-        )
+    instance.changes.check(index, place)
     if not any(job.demand.values()):
         raise ValueError(f"{place}: demand is empty; a worker needs something, such as {{'gpu': 1}}")
     for name, amount in job.demand.items():
@@ -361,8 +276,11 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
     row = np.array([job.demand.get(name, 0.0) for name in instance.resources])
     if room is None:
         room = instance.widest[tuple(sorted(job.demand.items()))] = int(most_workers(instance.capacity, row).sum())
-    if job.speeds:
-        room = _check_speeds(instance, job, place, most_workers(instance.capacity, row))
+    if instance.accelerators.matter_to(index):
+        if not instance.widths_decide_speed:
+            also = "contention" if instance.contention is not None else "shared bandwidth"
+            raise ValueError(f"{place}: there are both speeds and {also}, which are not modelled together; remove one")
+        room = instance.accelerators.room(index, most_workers(instance.capacity, row), place)
     if job.max_workers > room:
         raise ValueError(
             f"{place}: max_workers is {job.max_workers}, but the cluster holds {room} of its workers; lower it or add "
@@ -372,23 +290,3 @@ def _check_job(instance: SchedulingInstance, job: Job, place: str) -> None:
         raise ValueError(f"{place}: timing is '{job.timing.kind}', but contention needs 'ring' timing")
     if instance.bandwidth == "shared" and job.timing.kind != "ring":
         raise ValueError(f"{place}: timing is '{job.timing.kind}', but shared bandwidth needs 'ring' timing")
-
-
-def _check_speeds(instance: SchedulingInstance, job: Job, place: str, held: npt.NDArray[np.int64]) -> int:
-    """The most workers of a job with speeds, of those ``held`` by each server."""
-    if instance.contention is not None or instance.bandwidth == "shared":
-        also = "contention" if instance.contention is not None else "shared bandwidth"
-        raise ValueError(f"{place}: there are both speeds and {also}, which are not modelled together; remove one")
-    known = set(instance.types)
-    for name in sorted(known - set(job.speeds)):
-        raise ValueError(f"{place}: speeds has no type '{name}', but servers have it; add it, 0 if it cannot run there")
-    for name in sorted(set(job.speeds) - known):
-        raise ValueError(f"{place}: speeds names type '{name}', but the servers have {', '.join(sorted(known))}")
-    for name, speed in job.speeds.items():
-        if not (math.isfinite(speed) and speed >= 0):
-            raise ValueError(f"{place}: speeds['{name}'] is {speed}; it must be finite and >= 0")
-    of_type = {name: sum(int(n) for n, own in zip(held, instance.types, strict=True) if own == name) for name in known}
-    rooms = [of_type[name] for name, speed in job.speeds.items() if speed]
-    if not rooms:
-        raise ValueError(f"{place}: speeds are all 0; it can run nowhere")
-    return sum(rooms) if instance.mixed_types else max(rooms)

@@ -2,11 +2,13 @@
 
 import math
 from collections import defaultdict
+from fractions import Fraction
 from functools import cached_property
 
 from pydantic import Field
 
-from ddlopt.models.contracts import Part
+from ddlopt.models.contracts import Number, Part
+from ddlopt.models.scheduling.timing import Timing
 
 
 class Network(Part):
@@ -94,6 +96,34 @@ class Contention(Part):
     degradation: float = Field(default=0.0, ge=0)
     share: float = Field(default=1.0, gt=0, le=1)
     server_overhead_s: float = Field(default=0.0, ge=0)
+
+    def minibatches_per_s(
+        self,
+        timing: Timing,
+        workers: int,
+        servers: int,
+        competitors: int,
+        number: type[float] | type[Fraction] = float,
+    ) -> Number:
+        """Mini-batches that all workers of a job together do in a second.
+
+        Parameters
+        ----------
+        timing : Timing
+        workers, servers : int
+            Of the job, at least 1.
+        competitors : int
+            p, with the job itself; 0 for a job on one server.
+        number : type
+            Arithmetic: floats or rational numbers.
+        """
+        bandwidth = number(self.within_server_bytes_per_s)
+        if competitors:
+            at_once = max(number(1), number(self.share) * competitors)
+            slower = at_once + number(self.degradation) * (at_once - 1)
+            bandwidth = number(self.between_servers_bytes_per_s) / slower
+        iteration_s = timing.iteration_s(workers, bandwidth, number)
+        return workers / (iteration_s + servers * number(self.server_overhead_s))
 
 
 def check_network(network: Network, servers: int) -> None:

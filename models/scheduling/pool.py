@@ -44,7 +44,7 @@ def pool(instance: SchedulingInstance) -> Pool:
     matters = (
         instance.needs_rings
         or instance.contention is not None
-        or instance.typed
+        or instance.accelerators.matter
         or bool(
             instance.energy_price_per_j
             and (np.ptp(instance.worker_w) or instance.idle_w.any())

@@ -30,28 +30,22 @@ def objective_unit(instance: SchedulingInstance, done: Sequence[float] = ()) -> 
 
 @lru_cache(maxsize=64)
 def _unit(instance: SchedulingInstance, done: tuple[float, ...]) -> float:
-    jobs = range(len(instance.jobs))
-    match instance.objective:
-        case "utility":
-            parts = [reachable_part(instance, i, done) for i in jobs]
-            return unit_of(
-                max(float(job.utility.of(part)) for job, part in zip(instance.jobs, parts, strict=True)), parts=1
-            )
-        case "max_min":
-            return unit_of(min(reachable_part(instance, i, done) for i in jobs), parts=1)
-        case "completion":
-            return unit_of(max(job.utility.value for job in instance.jobs), parts=1)
-        case "finish_time_fairness":
-            return unit_of(1 / min(fair_slots(instance)), parts=1)
-        case _:
-            return 1.0
+    goal, size = instance.goal, 1.0
+    if goal.counts_utilities:
+        size = max(goal.worth(job, reachable_part(instance, i, done)) for i, job in enumerate(instance.jobs))
+    if goal.counts_least_part:
+        size = min(reachable_part(instance, i, done) for i in range(len(instance.jobs)))
+    if goal.counts_ends:
+        size = max(job.utility.value for job in instance.jobs)
+    if goal.counts_ratios:
+        size = 1 / min(fair_slots(instance))
+    return unit_of(size, parts=1)
 
 
 def reachable_part(instance: SchedulingInstance, job: int, done: Sequence[float] = ()) -> float:
     """The most of its mini-batches that a job can do by its deadline, as a part of them: by itself, at its fastest."""
     one = instance.jobs[job]
-    pace = max(one.speeds.values(), default=1.0)
-    fastest = max(instance.progress(job, width) for width in one.widths) * pace
+    fastest = max(instance.progress(job, width) for width in one.widths) * instance.accelerators.fastest(job)
     slots = instance.last_slot(job) - one.arrival
     part = min(1.0, ((done[job] if done else 0.0) + slots * fastest) / one.minibatches)
     return 1.0 if part >= DONE else part

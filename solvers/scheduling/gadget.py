@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import bandwidth_refusal, refusal
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers import chain
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.guarantee import guarantee
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
-from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle, unsupported
+from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Modelled, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
@@ -81,7 +81,7 @@ class Gadget(Heuristic, uses=("seed",)):
             return reason
         if self.oracle == "knapsack":
             return knapsack_is_exact(instance)
-        return unsupported(instance) if self.oracle == "embedding" else None
+        return bandwidth_refusal(instance) if self.oracle == "embedding" else None
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """Those of the knapsack, and of what models fall back on."""
@@ -122,13 +122,12 @@ class Gadget(Heuristic, uses=("seed",)):
         if knapsack_is_exact(instance) is None:
             return "knapsack"
         work = instance.server_count * len(instance.jobs) * instance.slots
-        return "embedding" if work <= _EFFORT.most_places and unsupported(instance) is None else "packing"
+        return "embedding" if work <= _EFFORT.most_places and bandwidth_refusal(instance) is None else "packing"
 
 
 def _is_one_slot(instance: SchedulingInstance) -> bool:
     """Whether the gains of the only slot are the objective."""
-    reserved = instance.contention is None and instance.bandwidth == "reserved"
-    return instance.slots == 1 and instance.objective == "utility" and reserved
+    return instance.slots == 1 and instance.goal.counts_utilities and instance.widths_decide_speed
 
 
 @dataclass

@@ -9,7 +9,7 @@ def refusal(instance: SchedulingInstance) -> str | None:
     Assumed are the objective ``utility`` with concave, non-decreasing utilities and nothing to subtract, and slots that
     are coupled by nothing but each job's progress.
     """
-    if instance.objective != "utility":
+    if not instance.goal.counts_utilities:
         return f"the objective is {instance.objective!r}, not 'utility'"
     if instance.energy_price_per_j and (instance.worker_w.any() or instance.idle_w.any()):
         return "energy has a price, so utility may fall when a job gets more workers"
@@ -18,11 +18,9 @@ def refusal(instance: SchedulingInstance) -> str | None:
             return f"the utility of jobs[{place}] '{job.name}', {job.utility.kind}, is not concave"
     if not instance.preemptive:
         return "jobs run in one piece, which couples slots"
-    if instance.contention is not None:
-        return "with contention a job's progress depends on the others"
-    if instance.bandwidth == "shared":
-        return "jobs share bandwidth, so progress depends on more than the width"
-    if instance.changes_cost:
+    if not instance.widths_decide_speed:
+        return "jobs share bandwidth, so that progress depends on more than the width"
+    if instance.changes.cost_time:
         return "changes cost time, which couples the slots"
     return None
 

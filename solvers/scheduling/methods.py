@@ -1,10 +1,11 @@
 """The methods of the family, and which one is taken where none is named."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.refusals import not_gangs
 from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.makers import Maker, entries, formulation, heuristic
@@ -13,11 +14,18 @@ from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
 FAMILY = ROOM = "scheduling"
 
-_MODELLED_GANGS = 100
-"""With 80 gangs the model still proves what the search leaves open; with 160 the search needs the time."""
-_LARGEST = 150_000
-"""Choices of a width in a slot beyond which the exact models take longer than anybody waits."""
 
+@dataclass(frozen=True)
+class Effort:
+    """Up to which size the default has a model."""
+
+    modelled_gangs: int = 100
+    """With 80 gangs the model still proves what the search leaves open; with 160 the search needs the time."""
+    choices: int = 150_000
+    """Of a width in a slot: with more the exact models take longer than anybody waits."""
+
+
+_EFFORT = Effort()
 
 _time_indexed = formulation(ROOM, "time-indexed", "formulations.time_indexed.time_indexed:TimeIndexed")
 _slot_embedding = formulation(ROOM, "slot-embedding", "formulations.slot_embedding.slot_embedding:SlotEmbedding")
@@ -52,8 +60,8 @@ def suits(name: str, instance: SchedulingInstance) -> bool:
         return are_gangs(instance)
     if name in ("gavel:goal=makespan", "srtf"):
         # Of the few that know types and finish all jobs.
-        mine = ("completion", "finish_time_fairness") if name == "srtf" else ("makespan",)
-        return instance.typed and instance.objective in mine
+        mine = instance.goal.must_finish and instance.goal.counts_last_end == (name != "srtf")
+        return instance.accelerators.matter and mine
     return True
 
 
@@ -69,7 +77,7 @@ def _own(instance: SchedulingInstance, solver: str) -> Method:
 
 def share(instance: SchedulingInstance) -> float:
     """Part of the time for the heuristic: most where the model has many gangs and hardly gets below its root."""
-    return 0.9 if len(instance.jobs) > _MODELLED_GANGS and are_gangs(instance) else OPENING_SHARE
+    return 0.9 if len(instance.jobs) > _EFFORT.modelled_gangs and are_gangs(instance) else OPENING_SHARE
 
 
 def are_gangs(instance: SchedulingInstance) -> bool:
@@ -115,6 +123,6 @@ def default_method(instance: SchedulingInstance) -> str:
     if not isinstance(method, WarmStarted):
         return "exact"
     # A heuristic may know that after it no model adds anything, from a size of its own on.
-    largest = min(_LARGEST, getattr(method.opening, "most_modelled", _LARGEST))
+    largest = min(_EFFORT.choices, getattr(method.opening, "most_modelled", _EFFORT.choices))
     small = choices * places <= largest and method.model(instance).refuses(instance) is None
     return "exact" if small else method.opening.name

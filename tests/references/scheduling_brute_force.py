@@ -155,7 +155,7 @@ def choices(instance, job):
 def suits(instance, job, workers):
     """Whether a job may be on the types of these servers together."""
     speeds = instance.jobs[job].speeds
-    types = {instance.types[server] for server, _ in workers}
+    types = {instance.accelerators.type_of(server) for server, _ in workers}
     return not speeds or (all(speeds[one] > 0 for one in types) and (instance.mixed_types or len(types) == 1))
 
 
@@ -199,7 +199,7 @@ def job_rates(instance, chosen):
             if len(choice.workers) > 1:
                 k = max(1.0, rules.share * max(split[server] for server, _ in choice.workers))
                 bandwidth = rules.between_servers_bytes_per_s / (k + rules.degradation * (k - 1))
-        pace = min(job.speeds.get(instance.types[server], 1.0) for server, _ in choice.workers)
+        pace = min(job.speeds.get(instance.accelerators.type_of(server), 1.0) for server, _ in choice.workers)
         rates.append(pace * width * instance.slot_s / (iteration_s(job.timing, width, bandwidth) + extra))
     return rates
 

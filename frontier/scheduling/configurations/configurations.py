@@ -96,7 +96,7 @@ class ColumnGeneration(Heuristic, uses=("seed", "start")):
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, those of plans of jobs."""
         own = (*self.kernels, _ROWS)
-        return (*own, _PLANS) if instance.typed else own
+        return (*own, _PLANS) if instance.accelerators.matter else own
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ class _Search:
         self.pricing = Pricing(instance, self.plan)
         self.counts: Counts = [{} for _ in self.plan.spans]
         self.value, self.bound = 0.0, math.inf
-        self._slots = None if instance.typed else SlotSweeps(_as_utility(instance))
+        self._slots = None if instance.accelerators.matter else SlotSweeps(_as_utility(instance))
 
     @property
     def is_close(self) -> bool:
@@ -214,7 +214,7 @@ class _Search:
         return optimum, figures if optimum is None else {**figures, "relaxation": optimum.attained}
 
     def _first_prices(self) -> Floats:
-        if self.instance.typed:
+        if self.instance.accelerators.matter:
             return fluid(self.instance).progress
         return PricedJobs(self.instance).worth_of_progress(clearing_prices(self.instance))
 
@@ -263,7 +263,7 @@ class _Search:
 
     def improve_bound_by_plans(self) -> None:
         """With types, where whole plans of jobs within patterns bound better, and take a minute."""
-        if self.instance.typed and not self.is_close:
+        if self.instance.accelerators.matter and not self.is_close:
             wanted = self.value * (1 + self.gap)
             self.bound = min(self.bound, bound_by_patterns(self.instance, self.clock, wanted))
             self.clock.report(self.value, self.bound)
@@ -279,14 +279,14 @@ def _value(instance: SchedulingInstance, plan: PatternPlan, counts: Counts) -> f
             for job, gain in plan.gains(pattern):
                 done[job] += gain * count
     parts = [min(1.0, progress / c.wanted) for c, progress in zip(plan.jobs, done, strict=True)]
-    if instance.objective == "max_min":
+    if instance.goal.counts_least_part:
         return min(parts)
     return math.fsum(float(job.utility.of(part)) for job, part in zip(instance.jobs, parts, strict=True)) - energy
 
 
 def _as_utility(instance: SchedulingInstance) -> SchedulingInstance:
     """The same with a sum of utilities that a fair schedule is good at, where the objective is the smallest part."""
-    if instance.objective == "utility":
+    if instance.goal.counts_utilities:
         return instance
     jobs = tuple(job.model_copy(update={"utility": FAIREST}) for job in instance.jobs)
     return instance.changed(objective="utility", jobs=jobs)

@@ -66,7 +66,7 @@ class Master:
         for span in plan.spans:
             self._program.add_row(-INF, float(span.slots))
         self._program.add_rows(len(plan.jobs), 0.0, INF)
-        self._by_part = instance.objective == "max_min"
+        self._by_part = instance.goal.counts_least_part
         if self._by_part:
             self._program.add(-1.0, len(plan.spans) + np.arange(len(plan.jobs)), -self._wanted, upper=1.0)
         else:

@@ -45,7 +45,7 @@ class Pricing:
 
     def __init__(self, instance: SchedulingInstance, plan: PatternPlan) -> None:
         self._plan = plan
-        self._by_part = instance.objective == "max_min"
+        self._by_part = instance.goal.counts_least_part
         self._utilities = [kernel_utility(job.utility) for job in instance.jobs]
         self._most: list[float] = [min(1.0, c.reach / c.wanted) for c in plan.jobs]
         self._spans = [Options.of(plan, span.jobs) for span in plan.spans]

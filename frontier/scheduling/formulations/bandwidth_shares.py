@@ -73,13 +73,13 @@ class BandwidthShares:
         """Instances without shared bandwidth, times, and utilities that are not concave."""
         if instance.bandwidth != "shared":
             return f"its bandwidth is '{instance.bandwidth}'; bandwidths are chosen where it is 'shared'"
-        if instance.runs_are_long:
+        if instance.changes.must_wait:
             return "jobs may not change in every slot, unless they are over, which depends on bandwidths"
-        if instance.changes_cost:
+        if instance.changes.cost_time:
             return "changes cost time, which the progress of given rings leaves out"
         if instance.sense != "maximize":
             return f"objective '{instance.objective}' counts whole slots and is not concave in bandwidths"
-        if instance.objective == "utility":
+        if instance.goal.counts_utilities:
             for place, job in enumerate(instance.jobs):
                 if not job.utility.concave:
                     return f"the utility of jobs[{place}] '{job.name}', {job.utility.kind}, is not concave"
@@ -92,7 +92,7 @@ class BandwidthShares:
         part = cp.Variable(len(instance.jobs), name="part")
         progress = cp.multiply(rings.most, 1 - cp.inv_pos(1 + cp.multiply(rings.steepness, share)))
         rows = [rings.loads @ share <= 1, part <= rings.fixed + rings.of_job @ progress]
-        if instance.objective == "max_min":
+        if instance.goal.counts_least_part:
             smallest = cp.Variable(name="smallest")
             return cp.Problem(cp.Maximize(smallest), [*rows, smallest <= part, part <= 1])
         goal = sum_of_utilities([job.utility for job in instance.jobs], part)
@@ -130,7 +130,7 @@ class BandwidthShares:
         links = _multipliers(problem, 0, len(rings.rows))
         parts = _multipliers(problem, 1, len(instance.jobs))
         alone = rings.parts(np.ones(len(rings.runs)))
-        if instance.objective == "max_min":
+        if instance.goal.counts_least_part:
             weights = _multipliers(problem, 2, len(instance.jobs))
             weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
             worth, most, energy = np.maximum(0.0, weights - parts), float(alone.min()), 0.0

@@ -12,12 +12,11 @@ from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, pool, schedule_of_places, schedule_of_widths
+from ddlopt.models.scheduling.refusals import HASTY
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.types import HASTY
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.solvers.scheduling.slot.knapsack import scarce_resources, whole_costs
@@ -57,7 +56,7 @@ class PatternPlan:
         """The plan of an instance that patterns cover; see :func:`why_no_patterns`."""
         price = instance.energy_price_per_j * instance.slot_s * float(instance.worker_w.min())
         jobs, spans = tuple(choices(instance, "all", ())), tuple(intervals(instance))
-        if instance.typed:
+        if instance.accelerators.matter:
             rows = TypeRows.of(instance)
             assert isinstance(rows, TypeRows)
             return cls(jobs, spans, np.ones(len(jobs), dtype=np.int64), sum(rows.rooms), price, rows)
@@ -91,22 +90,22 @@ def _costs(instance: SchedulingInstance) -> Any:
 
 def why_no_patterns(instance: SchedulingInstance) -> str | None:
     """Why patterns of widths do not cover an instance; None if they do."""
-    if instance.runs_are_long:
+    if instance.changes.must_wait:
         return HASTY
     if instance.sense == "minimize":
         return f"the objective is {instance.objective!r}, and where a pattern is within its interval does not count"
     if not instance.preemptive:
         return "jobs run in one piece, but slots of an interval come in any order"
-    if instance.changes_cost:
+    if instance.changes.cost_time:
         return "changes cost time, but slots of an interval come in any order"
-    if not instance.typed and not pool(instance).exact:
+    if not instance.accelerators.matter and not pool(instance).exact:
         return "it matters which servers the workers are on"
     if instance.energy_price_per_j and instance.idle_w.any():
         return "servers have a power of their own"
     unfit = next((job.name for job in instance.jobs if not job.utility.concave), None)
-    if unfit is not None and instance.objective == "utility":
+    if unfit is not None and instance.goal.counts_utilities:
         return f"the utility of job '{unfit}' is not concave"
-    found = TypeRows.of(instance) if instance.typed else _costs(instance)
+    found = TypeRows.of(instance) if instance.accelerators.matter else _costs(instance)
     return found if isinstance(found, str) else None
 
 
@@ -226,8 +225,8 @@ class Configurations:
                 done[job].append((gain, block.times[k, p]))
             if plan.worker_price:
                 terms.append((-plan.price(patterns[k][p]) / unit, block.times[k, p]))
-        terms += _add_smallest(block, plan, done, unit) if instance.objective == "max_min" else []
-        terms += _add_utilities(block, instance, plan, done) if instance.objective == "utility" else []
+        terms += _add_smallest(block, plan, done, unit) if instance.goal.counts_least_part else []
+        terms += _add_utilities(block, instance, plan, done) if instance.goal.counts_utilities else []
         block.objective = pyo.Expression(expr=linear(terms))
 
     def _patterns(self, plan: PatternPlan) -> Sequence[Sequence[Pattern]]:
@@ -317,7 +316,7 @@ def _start_progress(
     for (k, p), variable in block.times.items():
         for job, gain in plan.gains(patterns[k][p]) if variable.value else ():
             done[job] += gain * variable.value
-    if instance.objective == "max_min":
+    if instance.goal.counts_least_part:
         parts = (d / c.wanted for c, d in zip(plan.jobs, done, strict=True))
         block.smallest.set_value(min(block.smallest.ub, *(part / objective_unit(instance) for part in parts)))
         return
@@ -347,9 +346,9 @@ def widths_of(instance: SchedulingInstance, schedule: Schedule) -> list[dict[int
     """Positive widths by slot and job, where types matter those of classes, as patterns have them."""
     widths: list[dict[int, int]] = [{} for _ in range(instance.slots)]
     for run in schedule.runs:
-        stride = instance.jobs[run.job].max_workers + 1 if instance.jobs[run.job].speeds else 0
+        k = instance.accelerators.class_of(run.job, (server for server, _ in run.workers))
         for slot in range(run.start, run.end):
-            widths[slot][run.job] = run.width + stride * (class_of(instance, run.job, run.workers) if stride else 0)
+            widths[slot][run.job] = run.width + (instance.jobs[run.job].max_workers + 1) * k
     return widths
 
 

@@ -15,7 +15,7 @@ from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, SOLVER_TOL
 
@@ -92,7 +92,7 @@ class FairShares:
             columns.at_once @ share <= 1,
             part <= 1,
         ]
-        if instance.objective == "max_min":
+        if instance.goal.counts_least_part:
             smallest = cp.Variable(name="smallest")
             return cp.Problem(cp.Maximize(smallest), [*rows, smallest <= part])
         goal = sum_of_utilities([instance.jobs[i].utility for i in columns.hopeful], part[columns.hopeful])

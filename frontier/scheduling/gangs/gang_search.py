@@ -21,10 +21,10 @@ from ddlopt.frontier.scheduling.gangs.kernels import (
 from ddlopt.frontier.scheduling.makespan.bounds import makespan_bound_slots
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.scheduling.evaluate import evaluate
-from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.problem import PROBLEM
+from ddlopt.models.scheduling.refusals import not_gangs
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
@@ -128,7 +128,7 @@ class _Lists(ABC):
         self.jobs = gangs(instance)
         self.share = (self.jobs.taken / self.jobs.capacity).max(axis=1)
         size = self.share / self.share.min()
-        self.goal = Goal(self.jobs.arrival, self.jobs.last, size, self.jobs.weight, instance.objective == "makespan")
+        self.goal = Goal(self.jobs.arrival, self.jobs.last, size, self.jobs.weight, instance.goal.counts_last_end)
         self.best = self.order = np.arange(len(instance.jobs))
 
     @property

@@ -126,9 +126,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
 
     def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
         """With types, or where plans are kept, those of such plans."""
-        if instance.typed:
+        if instance.accelerators.matter:
             return (_PLANS, _ROWS)
-        keeps = instance.changes_cost or instance.runs_are_long
+        keeps = instance.changes.matter
         return (*self.kernels, _KEPT, _ROWS) if keeps else self.kernels
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
@@ -138,18 +138,18 @@ class JobPlans(Heuristic, uses=("seed", "start")):
             return (
                 f"there are {choices} widths of jobs in slots; from {EFFORT.largest} on it takes minutes; use lp-guided"
             )
-        if instance.typed:
+        if instance.accelerators.matter:
             return type_refusal(instance)
-        if instance.changes_cost or instance.runs_are_long:
+        if instance.changes.matter:
             return kept_refusal(instance)
         return LpGuided().refuses(instance)
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """The best schedule; rounds, plans, and the value over them."""
-        if instance.typed:
+        if instance.accelerators.matter:
             gap = clock.gap if self.gap is None else self.gap
             return TypeSearch(instance, clock, gap).answer(seed, start)
-        if instance.changes_cost or instance.runs_are_long:
+        if instance.changes.matter:
             gap = clock.gap if self.gap is None else self.gap
             return KeptSearch(instance, clock, gap, self.integer_s).answer(seed, start)
         search = _Search(self, instance, clock, seed)
@@ -174,9 +174,9 @@ class JobPlans(Heuristic, uses=("seed", "start")):
 
 def best_prices(instance: SchedulingInstance, start: Schedule | None, clock: Clock) -> Floats:
     """(T, K R) prices at which plans of jobs bound every schedule best, as far as rounds come in time."""
-    if instance.typed:
+    if instance.accelerators.matter:
         return best_type_prices(instance, clock)
-    if start is not None and (instance.changes_cost or instance.runs_are_long):
+    if start is not None and (instance.changes.matter):
         return best_kept_prices(instance, start, clock)
     search = _Search(JobPlans(), instance, clock, 0)
     try:

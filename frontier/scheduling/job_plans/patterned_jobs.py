@@ -40,7 +40,7 @@ class PatternedJobs:
     def of(cls, instance: SchedulingInstance, pricing: PlanPricing | None = None) -> "PatternedJobs | None":
         """Those of an instance in which whole numbers of few resources say what fits; None of others."""
         mine = PlanPricing(instance) if pricing is None else pricing
-        options = _offers_on_types(mine) if instance.typed else _widths_in_pool(mine)
+        options = _offers_on_types(mine) if instance.accelerators.matter else _widths_in_pool(mine)
         return None if options is None else cls(mine, options)
 
     def __init__(self, pricing: PlanPricing, options: SlotOptions) -> None:
@@ -121,7 +121,7 @@ def _by_slot(charges: Floats, span_of: Ints) -> Floats:
 
 def jobs_of(instance: SchedulingInstance) -> PatternedJobs | None:
     """Those of an instance whose utility plans within patterns bound: with types, or whole numbers of few resources."""
-    return PatternedJobs.of(instance) if instance.objective == "utility" else None
+    return PatternedJobs.of(instance) if instance.goal.counts_utilities else None
 
 
 def bound_by_patterns(instance: SchedulingInstance, clock: Clock, wanted: float, reserve_s: float = 0.0) -> float:

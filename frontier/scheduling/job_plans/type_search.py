@@ -15,7 +15,7 @@ from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
-from ddlopt.models.scheduling.types import HASTY
+from ddlopt.models.scheduling.refusals import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -114,13 +114,13 @@ class TypeSearch:
 
     def _placed(self, items: list[Item]) -> dict[int, Workers]:
         """Workers on servers: of each type on the fullest server that holds them all, else on the emptiest ones."""
-        instance, names = self.instance, self.pricing.cluster.names
+        instance, of_server = self.instance, self.instance.accelerators.of_server
         free = instance.capacity.copy()
         found: dict[int, Workers] = {}
         for job, by_type in items:
             where: list[tuple[int, int]] = []
-            for name, count in zip(names, by_type, strict=True):
-                servers = [server for server, own in enumerate(instance.types) if own == name]
+            for k, count in enumerate(by_type):
+                servers = np.flatnonzero(of_server == k).tolist()
                 room = most_workers(free[servers], instance.demand[job])
                 whole = [place for place in np.argsort(room, kind="stable").tolist() if room[place] >= count]
                 left = count
@@ -146,9 +146,9 @@ def best_type_prices(instance: SchedulingInstance, clock: Clock) -> Floats:
 
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why plans of jobs do not cover an instance with types; None if they do."""
-    if instance.runs_are_long:
+    if instance.changes.must_wait:
         return HASTY
-    if instance.objective != "utility":
+    if not instance.goal.counts_utilities:
         return f"the objective is {instance.objective!r}, but plans of jobs on types of accelerators have utilities"
     if (reason := TypeWindows().refuses(instance)) is not None:
         return reason

@@ -9,7 +9,6 @@ from ddlopt.frontier.scheduling.makespan.needs import Floats, Needs, WholeResour
 from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.times.bounds import whole_seconds
-from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.tolerances import ROUNDING
 
 _WORK = 12_000_000
@@ -25,9 +24,9 @@ def completion_bound(instance: SchedulingInstance) -> float | None:
 
     With types of accelerators every job has its fastest one.
     """
-    if instance.objective != "completion":
+    if not instance.goal.counts_ends:
         return None
-    fastest = at_their_fastest(instance)
+    fastest = instance.at_their_fastest()
     jobs, resources = needs(fastest), whole_resources(fastest)
     if not is_worth_trying(jobs, resources):
         return None

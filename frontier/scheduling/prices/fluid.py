@@ -86,7 +86,7 @@ class _Program:
     def __init__(self, instance: SchedulingInstance) -> None:
         self.instance = instance
         self.cluster = typed_pool(instance)
-        self.makespan = instance.objective == "makespan"
+        self.makespan = instance.goal.counts_last_end
         jobs = range(len(instance.jobs))
         self.offers = [_corners(offers_of(instance, self.cluster, place)) for place in jobs]
         self.last = [instance.slots if self.makespan else instance.last_slot(place) for place in jobs]
@@ -116,7 +116,7 @@ class _Program:
         done: list[list[tuple[int, float]]] = [[] for _ in instance.jobs]
         own_time: dict[tuple[int, int], int] = {}
         end = self._column(1.0) if self.makespan else -1
-        smallest = self._column(-1.0) if instance.objective == "max_min" else -1
+        smallest = self._column(-1.0) if instance.goal.counts_least_part else -1
         for i, job in enumerate(instance.jobs):
             for b, (first, last) in enumerate(blocks):
                 length = min(last, self.last[i]) - max(first, job.arrival)

@@ -79,7 +79,7 @@ class PricedJobs:
         self.demand: Floats = demand
         """(K, R) what a worker of each kind takes."""
         self._energy_price = instance.energy_price_per_j * least_energy_j(instance)
-        self._by_part = instance.objective == "max_min"
+        self._by_part = instance.goal.counts_least_part
         self._instance = instance
         self._jobs, self._places, self._highest = jobs_as_arrays(instance, kind_of.ravel())
         self.evaluations = 0

@@ -22,7 +22,7 @@ def typed_makespan_bound(instance: SchedulingInstance) -> float | None:
     InfeasibleError
         If not all jobs can be finished in the slots that there are.
     """
-    if not instance.typed or instance.objective != "makespan":
+    if not instance.accelerators.matter or not instance.goal.counts_last_end:
         return None
     try:
         slots = typed_makespan_slots(instance)
@@ -57,7 +57,7 @@ def typed_makespan_slots(instance: SchedulingInstance) -> int | None:
     NotApplicableError
         If a job's speed is no rational number.
     """
-    if not instance.typed:
+    if not instance.accelerators.matter:
         return None
     cluster = typed_pool(instance)
     offers = [offers_of(instance, cluster, place) for place in range(len(instance.jobs))]

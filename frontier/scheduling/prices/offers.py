@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j
-from ddlopt.models.scheduling.formulations.time_indexed.classes import Class, classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import pool
 
@@ -47,8 +46,8 @@ class TypedPool:
 
 def typed_pool(instance: SchedulingInstance) -> TypedPool:
     """The pool of each type."""
-    names = tuple(dict.fromkeys(instance.types))
-    masks = [np.array([own == name for own in instance.types]) for name in names]
+    names = instance.accelerators.names
+    masks = [instance.accelerators.of_server == k for k in range(len(names))]
     demand, capacity = instance.demand, instance.capacity
     same = bool((demand == demand[0]).all())
     held = np.array([most_workers(capacity, row) for row in (demand[:1] if same else demand)])
@@ -69,7 +68,7 @@ def typed_pool(instance: SchedulingInstance) -> TypedPool:
 
 def pools_of(instance: SchedulingInstance) -> TypedPool:
     """The pool of each type where speeds depend on it, else :func:`~ddlopt.models.scheduling.pool.pool`."""
-    if instance.typed:
+    if instance.accelerators.matter:
         return typed_pool(instance)
     one, jobs = pool(instance), instance.jobs
     cost = np.array([instance.energy_price_per_j * least_energy_j(instance)])
@@ -94,13 +93,10 @@ class Offers(NamedTuple):
 def offers_of(instance: SchedulingInstance, cluster: TypedPool, job: int) -> Offers:
     """The offers of a job, at the fastest progress that any placement allows."""
     rates = fastest_rates(instance, job)
-    if instance.jobs[job].speeds:
-        found = classes(instance, job)
-        types = [
-            tuple(sorted({cluster.names.index(instance.types[server]) for server in each.servers})) for each in found
-        ]
-    else:
-        found, types = [Class(1.0, tuple(range(instance.server_count)))], [tuple(range(len(cluster.names)))]
+    found = instance.accelerators.classes(job)
+    # Where no speed depends on a type the pool may be of one.
+    all_types = tuple(range(len(cluster.names)))
+    types = [each.types if instance.accelerators.matter else all_types for each in found]
     of_class, widths, gains = [], [], []
     for place, (each, own) in enumerate(zip(found, types, strict=True)):
         room, most = int(cluster.rooms[job, list(own)].sum()), 0.0

@@ -106,16 +106,16 @@ class PlanPricing:
     """
 
     def __init__(self, instance: SchedulingInstance, keeps: bool | None = None) -> None:
-        if instance.objective != "utility":
+        if not instance.goal.counts_utilities:
             raise ValueError(f"the objective is {instance.objective!r}, not 'utility'")
         self.instance = instance
-        lasts = (instance.changes_cost or instance.runs_are_long) and not instance.typed
+        lasts = instance.changes.matter and not instance.accelerators.matter
         self.keeps = lasts if keeps is None else keeps
         self.cluster = pools_of(instance)
         self.capacity: Floats = self.cluster.capacity.ravel()
         """(K R,) of each type in turn."""
         self._utilities = utilities_of(instance)
-        self._left = [instance.part_after_change(i) if self.keeps else 1.0 for i in range(len(instance.jobs))]
+        self._left = [instance.changes.left(i) if self.keeps else 1.0 for i in range(len(instance.jobs))]
         self.offers: list[Offers] = []
         self.parts: list[Floats] = []
         self._changed: list[Floats] = []
@@ -232,7 +232,7 @@ class PlanPricing:
         self, job: int, costs: Floats, slack: float, room: int | None, finest: int
     ) -> tuple[float, float, Ints]:
         """The same of plans that are kept."""
-        least, most = self.instance.jobs[job].least_run_slots, EFFORT.kept_room if room is None else room
+        least, most = self.instance.changes.least(job), EFFORT.kept_room if room is None else room
         found: tuple[float, float, Ints] = kept_kernels.best_kept_plan(
             self._utilities,
             job,

@@ -24,8 +24,8 @@ def jobs_as_arrays(
 
     Jobs that are worth nothing unless they finish, and cannot, are left out.
     """
-    depends = instance.contention is not None or instance.bandwidth == "shared"
-    hopeless = instance.objective == "utility"
+    depends = not instance.widths_decide_speed
+    hopeless = instance.goal.counts_utilities
     known: dict[Hashable, _Speed] = {}
     highest = 1.0
     rows = []

@@ -20,8 +20,8 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.problem import PROBLEM
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.rings.rings import Ring
-from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.backends.matrix import Vector
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -110,11 +110,11 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
         """What the model of a slot does not cover, and objectives that are no sums over jobs."""
         if (reason := refusal(instance)) is not None:
             return reason
-        if instance.objective != "utility":
+        if not instance.goal.counts_utilities:
             return f"the objective is {instance.objective!r}, not 'utility'"
         if not instance.preemptive:
             return "jobs run in one piece, but its slots come in any order"
-        if instance.changes_cost:
+        if instance.changes.cost_time:
             return "changes cost time, but its slots come in any order"
         if instance.energy_price_per_j:
             return "energy has a price, and it counts progress alone"

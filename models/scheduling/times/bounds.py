@@ -28,15 +28,13 @@ def time_bound(instance: SchedulingInstance) -> float:
     """
     works = Works(instance)
     require_time(works.instance, works.slots)
-    match instance.objective:
-        case "makespan":
-            slots = makespan_slots(works)
-            require_slots(instance, slots)
-            return slots * instance.slot_s
-        case "completion":
-            return whole_seconds(instance, _completion_slots(works))
-        case _:
-            return float(ratio_bound(works)) * (1 - ROUNDING)
+    if instance.goal.counts_last_end:
+        slots = makespan_slots(works)
+        require_slots(instance, slots)
+        return slots * instance.slot_s
+    if instance.goal.counts_ends:
+        return whole_seconds(instance, _completion_slots(works))
+    return float(ratio_bound(works)) * (1 - ROUNDING)
 
 
 def exact_time_bound(instance: SchedulingInstance) -> Fraction:
@@ -47,9 +45,9 @@ def exact_time_bound(instance: SchedulingInstance) -> Fraction:
     NotApplicableError
         If the objective is another one, or bandwidth is shared.
     """
-    if instance.objective == "finish_time_fairness":
+    if instance.goal.counts_ratios:
         return Fraction(ratio_bound(Works(instance, Fraction), Fraction))
-    if instance.objective != "makespan":
+    if not instance.goal.counts_last_end:
         raise NotApplicableError("bounds on schedules are recomputed in rational numbers for makespans and ratios only")
     return makespan_slots(Works(instance, Fraction)) * Fraction(instance.slot_s)
 

@@ -9,7 +9,6 @@ from ddlopt.models.contracts import Number
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.types import at_their_fastest
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -62,7 +61,7 @@ class Works:
     def __init__(self, instance: SchedulingInstance, number: type[float] | type[Fraction] = float) -> None:
         if number is Fraction and instance.bandwidth == "shared":
             raise NotApplicableError("where bandwidth is shared, no speed of a job is known")
-        self.instance = instance = at_their_fastest(instance)
+        self.instance = instance = instance.at_their_fastest()
         self.rigid = [job.min_workers == job.max_workers for job in instance.jobs]
         self._number = number
         rates = _rates(instance, number)

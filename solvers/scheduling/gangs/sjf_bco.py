@@ -11,14 +11,14 @@ from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.models.scheduling.evaluate import evaluate
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.types import refusal
 from ddlopt.solvers.contracts import better
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.gangs.list_scheduling import FixedWidths, lengths
 from ddlopt.solvers.scheduling.online.engine import ENOUGH, Choice, Policy, State, simulate
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
-from ddlopt.solvers.scheduling.slot.rates import Floats, Ints, in_company
+from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 _MOST_PLANS = 12
 """Plans that are simulated, those for the least limits."""
@@ -189,15 +189,14 @@ def _plans(planner: _Planner, kappas: Sequence[int], clock: Clock) -> list[Plan]
 
 def _alone(instance: SchedulingInstance, places: Ints) -> Floats:
     """(I,) slots of each job by itself, on one server if that holds it, else on as few as do."""
-    rules = instance.contention
-    if rules is None:
+    if instance.contention is None:
         return lengths(instance)
     held = np.cumsum(np.sort(places)[::-1])
     found = []
     for number, job in enumerate(instance.jobs):
         width = job.max_workers
         servers = int(np.searchsorted(held, width)) + 1
-        rate = in_company(instance, rules, number, width, servers, int(servers > 1))
+        rate = instance.rate(number, width, servers, int(servers > 1))
         found.append(job.minibatches / rate)
     return np.array(found)
 

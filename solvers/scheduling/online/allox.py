@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State

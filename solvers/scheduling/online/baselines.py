@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State, simulate
 from ddlopt.solvers.scheduling.online.type_places import refusal as type_refusal
@@ -39,7 +39,7 @@ class _Ordered(Online):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """With types of accelerators, what whole gangs on one type do not cover."""
-        return type_refusal(instance) if instance.typed else refusal(instance)
+        return type_refusal(instance) if instance.accelerators.matter else refusal(instance)
 
     def policy(self, instance: SchedulingInstance) -> Policy:
         """The heuristic has no memory and is its own policy."""

@@ -172,7 +172,7 @@ def simulate(
     while run.advance_to_work() and not clock.expired:
         run.slot()
     cut_short = clock.expired and run.state.slot < instance.slots and bool(run.unfinished.any())
-    if instance.must_finish and run.unfinished.any():
+    if instance.goal.must_finish and run.unfinished.any():
         left = np.flatnonzero(run.unfinished)
         first = f"{len(left)} are left, the first is jobs[{left[0]}] '{instance.jobs[left[0]].name}'"
         why = "in the time limit" if cut_short else f"within the horizon of {instance.slots} slots"
@@ -241,11 +241,11 @@ class _Simulation:
             served=np.zeros(count),
             width=np.zeros(count, dtype=np.int64),
             after_change=(
-                np.array([instance.part_after_change(job) for job in range(count)]) if instance.changes_cost else None
+                np.array([instance.changes.left(job) for job in range(count)]) if instance.changes.cost_time else None
             ),
             arrival=np.array([job.arrival for job in instance.jobs]),
             last=np.array([instance.last_slot(job) for job in range(count)]),
-            types=TypePlaces(instance) if instance.typed else None,
+            types=TypePlaces(instance) if instance.accelerators.matter else None,
         )
         self.record = _Record(instance)
         self._order = np.argsort(self.state.arrival, kind="stable")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
@@ -55,7 +55,7 @@ class Gavel(Online, uses=()):
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """On one type, goals that are about several; on several, what whole gangs on one type do not cover."""
-        if not instance.typed:
+        if not instance.accelerators.matter:
             if self.goal in ("finish_time", "cost"):
                 return f"goal={self.goal} is for several types of accelerators, but types make no difference here"
             if self.reset_s != RESET_S:
@@ -69,7 +69,9 @@ class Gavel(Online, uses=()):
 
     def policy(self, instance: SchedulingInstance) -> Policy:
         """Rounds of one simulation."""
-        return TypedRounds(instance, self.goal, self.reset_s) if instance.typed else _Rounds(instance, self.goal)
+        if instance.accelerators.matter:
+            return TypedRounds(instance, self.goal, self.reset_s)
+        return _Rounds(instance, self.goal)
 
 
 class _Rounds:

@@ -8,7 +8,7 @@ import numpy as np
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.pool import pool
-from ddlopt.models.scheduling.types import refusal
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, TINY
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -58,7 +58,7 @@ class PrimalDual(Heuristic, uses=()):
         """Objectives that are no sum of utilities: it turns jobs away."""
         if (reason := refusal(instance)) is not None:
             return reason
-        if instance.objective != "utility":
+        if not instance.goal.counts_utilities:
             return f"the objective is {instance.objective!r}, but it weighs utilities and turns jobs away"
         return None
 

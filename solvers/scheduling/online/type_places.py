@@ -6,7 +6,7 @@ import numpy as np
 
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
-from ddlopt.models.scheduling.types import HASTY
+from ddlopt.models.scheduling.refusals import HASTY
 from ddlopt.solvers.scheduling.slot.packing import Place
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -16,7 +16,7 @@ Choice = tuple[int, int]
 
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why gangs on one type do not cover an instance with types; None if they do."""
-    if instance.runs_are_long:
+    if instance.changes.must_wait:
         return HASTY
     if instance.needs_rings:
         return "there are types of accelerators and a network, and it routes no rings; remove the network, or use exact"
@@ -51,10 +51,10 @@ class TypePlaces:
 
     def __init__(self, instance: SchedulingInstance) -> None:
         self.instance = instance
-        self.names = tuple(dict.fromkeys(instance.types))
-        self._servers = [np.flatnonzero([own == name for own in instance.types]) for name in self.names]
+        self.names = instance.accelerators.names
+        self._servers = [np.flatnonzero(instance.accelerators.of_server == k) for k in range(len(self.names))]
         self.accelerators: Floats = np.array([instance.capacity[own].sum(axis=0) for own in self._servers])
-        paces = np.array([[job.speeds.get(name, 1.0) for name in self.names] for job in instance.jobs])
+        paces = instance.accelerators.speeds
         held = np.array(
             [[int(most_workers(instance.capacity[own], row).sum()) for own in self._servers] for row in instance.demand]
         )
@@ -64,7 +64,7 @@ class TypePlaces:
 
     def pace(self, job: int, workers: Workers) -> float:
         """Of a job with workers on these servers."""
-        return float(min(self.instance.paces[job, server] for server, _ in workers))
+        return self.instance.accelerators.pace(job, (server for server, _ in workers))
 
     def admit(self, choices: Iterable[Choice], held: Mapping[int, Place]) -> dict[int, Place]:
         """Places of jobs at their full width on the types chosen, in this order, as far as there is room.

@@ -65,9 +65,8 @@ class TypedRounds:
             order = np.lexsort((jobs, -self._shares[jobs, k], -self._deficits[jobs, k], -ranks[jobs, k]))
             queue += [(int(job), k) for job in jobs[order]]
         chosen = types.admit(queue, state.held)
-        place_of = {name: k for k, name in enumerate(types.names)}
         for job, place in chosen.items():
-            self._had[job, place_of[state.instance.types[place.workers[0][0]]]] += 1
+            self._had[job, state.instance.accelerators.of_server[place.workers[0][0]]] += 1
         return chosen
 
     def _reset(self, state: State) -> None:
@@ -112,10 +111,7 @@ def _costs(state: State) -> Floats:
     """(K,) what a worker costs on each type in a slot, by the price of its energy."""
     instance, types = state.instance, state.types
     assert types is not None
-    power = [
-        float(np.mean([w for w, own in zip(instance.worker_w, instance.types, strict=True) if own == name]))
-        for name in types.names
-    ]
+    power = [instance.worker_w[instance.accelerators.of_server == k].mean() for k in range(len(types.names))]
     return np.array(power) * instance.energy_price_per_j * instance.slot_s
 
 

@@ -191,15 +191,6 @@ def _network_left(instance: SchedulingInstance, held: Mapping[int, tuple[Workers
     return Network(switches=network.switches, links=links, duplex=False)
 
 
-def unsupported(instance: SchedulingInstance) -> str | None:
-    """What no model of a slot covers."""
-    if instance.contention is not None:
-        return "under contention a job's progress depends on the others' places"
-    if instance.bandwidth == "shared":
-        return "it takes the bandwidth of every job as given and shares none out"
-    return None
-
-
 @dataclass(frozen=True)
 class EmbeddingOracle:
     """The optimum of a slot: :class:`~.SlotEmbedding`, solved as a MILP.

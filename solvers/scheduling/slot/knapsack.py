@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +12,18 @@ from ddlopt.models.scheduling.pool import Pool
 from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 
-_FINEST = 1000
-"""Amounts are taken for multiples of a part of the unit, 1/1000 at the finest."""
-_LARGEST = 10**6
-"""Capacity in whole parts beyond which a table is too long."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How fine a table of the knapsack may be."""
+
+    finest: int = 1000
+    """Amounts are multiples of a part of the unit, a thousandth at the finest; odder ones come from measurements."""
+    parts: int = 10**6
+    """Of the capacity: a longer table takes seconds in every slot."""
+
+
+_EFFORT = Effort()
 
 
 def best_widths(
@@ -82,11 +91,11 @@ def whole_costs(cluster: Pool) -> tuple[npt.NDArray[np.int64], int] | str:
     if resources > 1:
         return f"{resources} resources can run short, and a knapsack has one capacity"
     each, place = np.unique(cluster.demand[:, 0], return_inverse=True)
-    amounts = [Fraction(float(amount)).limit_denominator(_FINEST) for amount in each]
+    amounts = [Fraction(float(amount)).limit_denominator(_EFFORT.finest) for amount in each]
     parts = math.lcm(*(amount.denominator for amount in amounts))
     exact = all(math.isclose(amount, given) for amount, given in zip(amounts, each, strict=True))
     capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + FEASIBILITY_TOL))
-    if not exact or capacity > _LARGEST:
+    if not exact or capacity > _EFFORT.parts:
         return "workers take amounts that are no multiples of a common part"
     return np.array([int(amount * parts) for amount in amounts], np.int64)[place], capacity
 

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.network import Contention
 from ddlopt.models.scheduling.pool import Workers
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +35,7 @@ class Rates:
             key = job.timing, job.max_workers
             if key not in row_of:
                 row_of[key] = len(rows)
-                rows.append(np.array([_alone(instance, place, width) for width in range(job.max_workers + 1)]))
+                rows.append(np.array([instance.rate(place, width) for width in range(job.max_workers + 1)]))
             row[place] = row_of[key]
         lengths = [len(one) for one in rows]
         self.row_of: Ints = row
@@ -57,37 +56,11 @@ class Rates:
         return self._all[start : start + self.widest[job] + 1]
 
 
-def _alone(instance: SchedulingInstance, job: int, width: int) -> float:
-    """Mini-batches in a slot of a job with all its workers on one server, where that matters."""
-    rules = instance.contention
-    if rules is None or width == 0:
-        return instance.progress(job, width)
-    return in_company(instance, rules, job, width, 1, 0)
-
-
-def in_company(
-    instance: SchedulingInstance, rules: Contention, job: int, width: int, servers: int, competitors: int
-) -> float:
-    """Mini-batches per slot of a job on ``servers`` servers that shares cards with ``competitors``, itself included.
-
-    0 competitors: it is on one server.
-    """
-    bandwidth = rules.within_server_bytes_per_s
-    if competitors:
-        at_once = max(1.0, rules.share * competitors)
-        bandwidth = rules.between_servers_bytes_per_s / (at_once + rules.degradation * (at_once - 1))
-    iteration_s = float(instance.jobs[job].timing.iteration_s(width, bandwidth))
-    return width / (iteration_s + servers * rules.server_overhead_s) * instance.slot_s
-
-
 class ContendedRates:
     """Mini-batches per slot of jobs that share network cards; see Contention."""
 
     def __init__(self, instance: SchedulingInstance) -> None:
-        if instance.contention is None:
-            raise ValueError(f"'{instance.name}' has no contention")
         self.instance = instance
-        self._rules = instance.contention
         self._known: dict[tuple[int, int, int, int], float] = {}
 
     def of(self, workers: Mapping[int, Workers]) -> dict[int, float]:
@@ -102,6 +75,6 @@ class ContendedRates:
             competitors = max(crowd[server] for server, _ in placed) if len(placed) > 1 else 0
             key = job, sum(count for _, count in placed), len(placed), competitors
             if key not in self._known:
-                self._known[key] = in_company(self.instance, self._rules, *key)
+                self._known[key] = self.instance.rate(*key)
             rates[job] = self._known[key]
         return rates

@@ -134,11 +134,10 @@ class SlotGains:
     def __init__(self, instance: SchedulingInstance) -> None:
         self.instance = instance
         utilities = [job.utility for job in instance.jobs]
-        if instance.objective == "max_min":
+        if instance.goal.counts_least_part:
             utilities = [FAIREST] * len(utilities)
         self.utilities = Utilities(utilities, envelope=True)
-        ratios = instance.objective == "finish_time_fairness"
-        self._fair: Floats = np.array(fair_slots(instance) if ratios else [])
+        self._fair: Floats = np.array(fair_slots(instance) if instance.goal.counts_ratios else [])
         self._only_finished = np.array([one.kind == "all_or_nothing" for one in utilities])
 
     def of(self, state: State) -> Gains:
@@ -158,7 +157,7 @@ class SlotGains:
             needed = np.divide(wanted - before, rates, out=np.ones(len(each)), where=rates > 0)
             slots = np.clip(np.ceil(needed * (1 - ROUNDING)), 1, np.maximum(1, state.last[each] - slot))
         values = self._gain(state, each, before, before + rates * slots) / slots
-        if self.instance.objective == "utility" and self._only_finished[jobs].any():
+        if self.instance.goal.counts_utilities and self._only_finished[jobs].any():
             left = wanted * float(DONE) - before
             values[self._only_finished[each] & (left > state.rates.fastest[each] * (state.last[each] - slot))] = 0.0
         values[(widths > 0) & (widths < state.rates.narrowest[each])] = -np.inf
@@ -168,15 +167,15 @@ class SlotGains:
         wanted = state.wanted[jobs]
         # A job that is done but for rounding has no worth without end.
         left = np.maximum(wanted - before, 1e-9 * wanted)
-        match self.instance.objective:
-            case "completion":
-                return self.utilities.value[jobs] * np.minimum(1.0, (after - before) / left)
-            case "finish_time_fairness":
-                return np.minimum(1.0, (after - before) / left) / self._fair[jobs]
-            case "makespan":
-                widest = state.rates.widest[jobs]
-                rate = state.rates(jobs, widest)
-                left = np.maximum(wanted - before, 0.0) / rate
-                then = np.maximum(wanted - after, 0.0) / rate
-                return widest * (left**2 - then**2)
+        goal = self.instance.goal
+        if goal.counts_ends:
+            return self.utilities.value[jobs] * np.minimum(1.0, (after - before) / left)
+        if goal.counts_ratios:
+            return np.minimum(1.0, (after - before) / left) / self._fair[jobs]
+        if goal.counts_last_end:
+            widest = state.rates.widest[jobs]
+            rate = state.rates(jobs, widest)
+            left = np.maximum(wanted - before, 0.0) / rate
+            then = np.maximum(wanted - after, 0.0) / rate
+            return widest * (left**2 - then**2)
         return self.utilities.of(jobs, after / wanted) - self.utilities.of(jobs, before / wanted)

@@ -21,7 +21,6 @@ from ddlopt.certificates.scheduling.kept import KeptOffers, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest, rooms_of
 from ddlopt.certificates.scheduling.relaxed import Cluster
 from ddlopt.certificates.scheduling.ring_rows import RingRow
-from ddlopt.certificates.scheduling.typed import TypedCluster
 from ddlopt.frontier.scheduling import kept_runs
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.frontier.scheduling.prove import _by_charges, prove
@@ -98,7 +97,7 @@ def best_of_all_plans(instance, cluster, place, prices):
             continue
         part = min(1.0, done / job.minibatches)
         cost = sum(
-            w * (float(cluster.worker_cost) + float(np.dot(prices[t], cluster.demand[place])) / SCALE)
+            w * (float(cluster.worker_cost[0]) + float(np.dot(prices[t], cluster.demand[place])) / SCALE)
             for t, w in zip(window, widths, strict=True)
         )
         best = max(best, job.utility.of(part + 1e-12 if isinstance(job.utility, AllOrNothing) else part) - cost)
@@ -167,9 +166,9 @@ TYPED = (
 @for_each("seed", range(32))
 def test_the_best_plan_on_types_is_the_one_that_is_priced(seed):
     rng, instance = drawn(seed, TYPED)
-    if not instance.typed:
+    if not instance.accelerators.matter:
         return
-    cluster, pricing = TypedCluster(instance), PlanPricing(instance)
+    cluster, pricing = Cluster(instance), PlanPricing(instance)
     assert [float(one) for one in cluster.capacity] == pytest.approx(pricing.capacity.tolist(), rel=1e-8)
     prices = some_prices(rng, instance, cluster)
     found = pricing.answer(np.array(prices) / SCALE)
@@ -217,7 +216,7 @@ def test_by_charges_less_than_the_optimum_is_never_proven(seed):
     assert ddlopt.check_certificate(instance, proof).bound == 2 * optimum
     assert PriceCertificate.from_data(json.loads(proof.text)) == proof
     # Whatever is charged, and with the least surplus that the check lets pass, the claim is no less than the optimum.
-    cluster = TypedCluster(instance) if instance.typed else Cluster(instance)
+    cluster = Cluster(instance)
     factor = rng.choice([0.0, 0.3, 1.0, 3.0])
     charges = [[[int(each * factor * rng.random()) for each in row] for row in slot] for slot in proof.charges]
     other = replace(proof, charges=charges)
@@ -228,7 +227,8 @@ def test_by_charges_less_than_the_optimum_is_never_proven(seed):
         low, high = -1, math.ceil(float(job.utility.value) * 100 * proof.scale)
         while high - low > 1:
             middle = (low + high) // 2
-            better = (plans.beaten if instance.typed else kept_beaten)(choice, middle)[0] if middle >= 0 else True
+            check = plans.beaten if instance.accelerators.matter else kept_beaten
+            better = check(choice, middle)[0] if middle >= 0 else True
             low, high = (middle, high) if better else (low, middle)
         surplus.append(high)
     claim = Fraction(other.income(instance, cluster) + sum(surplus), proof.scale)
@@ -378,7 +378,7 @@ def test_deadlines_prove_a_ratio():
 
 
 def test_too_many_plans_are_given_up(monkeypatch):
-    monkeypatch.setattr(plans, "_MOST_LABELS", 1)
+    monkeypatch.setattr(plans, "EFFORT", plans.Effort(labels=1))
     name = "scheduling/elastic-j10-t10-g8"
     with one_line(RefutedError, "too many plans of job"):
         ddlopt.check_certificate(name, certificates.file_of(name))

@@ -18,9 +18,8 @@ from ddlopt.certificates.scheduling.deadlines import in_time
 from ddlopt.certificates.scheduling.kept import KeptOffers, kept_beaten
 from ddlopt.certificates.scheduling.patterns import dearest
 from ddlopt.certificates.scheduling.plans import Offers, beaten
-from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, choices, worths
+from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, offered, worths
 from ddlopt.certificates.scheduling.ring_rows import ring_rows
-from ddlopt.certificates.scheduling.typed import TypedCluster, options_on_types
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.scheduling import AllOrNothing
 from ddlopt.models.scheduling.instance import SchedulingInstance
@@ -160,8 +159,7 @@ def test_workers_that_take_different_amounts_are_counted_in_them():
 def test_what_a_slot_does_is_rounded_up_by_a_part():
     cluster = Cluster(RACKS)
     for place, job in enumerate(RACKS.jobs):
-        widths, gains, _ = choices(RACKS, place, cluster)
-        for width, gain in zip(widths.tolist(), gains.tolist(), strict=True):
+        for _, width, gain, _ in offered(RACKS, cluster, place):
             done = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * Fraction(RACKS.slot_s)
             assert gain == PARTS or 0 <= gain - done * PARTS / Fraction(job.minibatches) < 1
 
@@ -169,8 +167,7 @@ def test_what_a_slot_does_is_rounded_up_by_a_part():
 def test_widths_that_do_no_more_than_smaller_ones_are_left_out():
     quick = racks(jobs=[job.model_dump(mode="json") | {"minibatches": 1e-3} for job in RACKS.jobs])
     for place, job in enumerate(quick.jobs):
-        widths, gains, changed = choices(quick, place, Cluster(quick))
-        assert (widths.tolist(), gains.tolist(), changed.tolist()) == ([job.min_workers], [PARTS], [PARTS])
+        assert offered(quick, Cluster(quick), place) == [((0,), job.min_workers, PARTS, PARTS)]
 
 
 def test_worths_are_rounded_up_by_what_libraries_may_be_off():
@@ -191,13 +188,13 @@ def test_workers_on_types_are_where_they_cost_least(more):
     for seed in range(6):
         rng = np.random.default_rng(seed)
         instance = random_instance(rng, jobs=2, slots=3, types="mixed", **more)
-        if not instance.typed:
+        if not instance.accelerators.matter:
             continue
-        cluster = TypedCluster(instance)
+        cluster = Cluster(instance)
         prices = [rng.integers(1, scale // 8, len(cluster.capacity)).tolist() for _ in range(instance.slots)]
         for place, job in enumerate(instance.jobs):
             choice, demand = offer(instance, cluster, place, scale, prices), cluster.demand[place]
-            options, rooms = options_on_types(instance, cluster, place), cluster.rooms[place]
+            options, rooms = offered(instance, cluster, place), cluster.rooms(place)
             most = int(choice.worth(np.array([PARTS]))[0]) + 1
             for k, slot in enumerate(range(job.arrival, instance.last_slot(place))):
                 unit = [
@@ -207,7 +204,7 @@ def test_workers_on_types_are_where_they_cost_least(more):
                     )))
                     for kind, cost in enumerate(cluster.worker_cost)
                 ]  # fmt: skip
-                for o, (own, width, _) in enumerate(options):
+                for o, (own, width, _, _) in enumerate(options):
                     ways = itertools.product(
                         *(range(rooms[kind] + 1 if kind in own else 1) for kind in range(len(rooms)))
                     )
@@ -219,21 +216,28 @@ def test_workers_on_types_are_where_they_cost_least(more):
     assert met > 10
 
 
+def _names(instance, types):
+    """Names of types, in the order of the servers."""
+    names = list(dict.fromkeys(group.type for group in instance.servers))
+    return [names[kind] for kind in types]
+
+
 @pytest.mark.parametrize("more", [{"uneven": True, "places": (2, 2)}, {"energy": True, "places": (2, 2)}])
 def test_types_have_their_demands_their_energy_and_their_gains(more):
     met = set()
     for seed in range(8):
         instance = random_instance(np.random.default_rng(seed), jobs=2, slots=3, types="mixed", **more)
-        if not instance.typed:
+        if not instance.accelerators.matter:
             continue
-        cluster, names = TypedCluster(instance), instance.resources
-        taken = [[Fraction(job.demand.get(name, 0.0)) for name in names] for job in instance.jobs]
+        cluster, resources = Cluster(instance), instance.resources
+        taken = [[Fraction(job.demand.get(name, 0.0)) for name in resources] for job in instance.jobs]
         met.add(taken[0] == taken[1])
         assert cluster.demand == ([[1], [1]] if taken[0] == taken[1] else taken)
         for place, job in enumerate(instance.jobs):
             choice = offer(instance, cluster, place, 2**20, [[0] * len(cluster.capacity)] * instance.slots)
-            options = options_on_types(instance, cluster, place)
-            for gain, (_, width, pace) in zip(choice.gains.tolist(), options, strict=True):
+            options = offered(instance, cluster, place)
+            for gain, (own, width, _, _) in zip(choice.gains.tolist(), options, strict=True):
+                pace = min(Fraction(job.speeds.get(name, 1.0)) for name in _names(instance, own))
                 rate = Fraction(job.timing.minibatches_per_s(width, None, Fraction)) * pace
                 parts = rate * Fraction(instance.slot_s) * PARTS / Fraction(job.minibatches)
                 assert gain == PARTS <= parts or 0 <= gain - parts < 1
@@ -254,13 +258,13 @@ def test_the_thriftiest_server_of_a_type_counts():
         ],
     }  # fmt: skip
     instance = SchedulingInstance.from_data(data)
-    assert TypedCluster(instance).worker_cost == [Fraction(1, 2) * (10 + 10) * 2]
+    assert Cluster(instance).worker_cost == [Fraction(1, 2) * (10 + 10) * 2]
 
 
 def test_no_charge_makes_all_of_a_job_worth_its_cost():
     """Beyond what all progress is worth it may be any number, but not less."""
     cluster, free = Cluster(RACKS), [[0]] * RACKS.slots
-    widths, _, _ = choices(RACKS, 0, cluster)
+    widths = np.array([option.width for option in offered(RACKS, cluster, 0)])
     window = range(RACKS.jobs[0].arrival, RACKS.last_slot(0))
     choice = offer(RACKS, cluster, 0, 2**20, free, [[10**15] * len(widths) for _ in window])
     assert (choice.costs > int(choice.worth(np.array([PARTS]))[0])).all()

@@ -61,7 +61,7 @@ def test_what_a_block_does_is_counted_with_what_comes_after(block):
 @for_each("seed", range(6))
 def test_is_near_the_optimum_of_tiny_instances(seed):
     instance = random_instance(np.random.default_rng(seed), utilities=CONCAVE, change=True, slots=4, places=(2,))
-    if not instance.changes_cost:
+    if not instance.changes.cost_time:
         pytest.skip("no job was drawn that loses anything")
     best = brute_force(instance).objective
     result = KeptRuns().solve(instance, Limits())
@@ -97,7 +97,7 @@ def test_runs_are_as_long_as_they_have_to_be(seed):
         change=seed % 2 == 1,
         least_runs=True,
     )
-    if not instance.runs_are_long:
+    if not instance.changes.must_wait:
         pytest.skip("no job was drawn whose runs are long")
     best = brute_force(instance).objective
     found = KeptRuns().solve(instance, Limits())

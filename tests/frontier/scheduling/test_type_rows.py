@@ -66,7 +66,7 @@ def test_what_fits_is_what_has_places(seed):
     rows = TypeRows.of(asked)
     assert isinstance(rows, TypeRows)
     seen = set()
-    names = tuple(dict.fromkeys(asked.types))
+    names = tuple(asked.accelerators.names)
     options = [[(job, k, width) for k in range(len(rows.types[job])) for width in (1, 3)] for job in range(3)]
     for chosen in itertools.product(*options):
         used = np.sum([rows.weights(*one) for one in chosen], axis=0)
@@ -80,7 +80,7 @@ def test_what_fits_is_what_has_places(seed):
         placed = rows.places(asked, chosen)
         for job, k, width in chosen:
             assert sum(count for _, count in placed[job]) == width
-            types = {asked.types[server] for server, _ in placed[job]}
+            types = {asked.accelerators.type_of(server) for server, _ in placed[job]}
             assert types <= {names[kind] for kind in rows.types[job][k]}
         for server in range(asked.server_count):
             assert sum(dict(workers).get(server, 0) for workers in placed.values()) <= asked.capacity[server].min()

@@ -296,9 +296,9 @@ ABOUT = {
     "general": lambda each: each.network.duplex and not each.network.is_tree(3),
     "directed": lambda each: not each.network.duplex,
     "shared": lambda each: each.bandwidth == "shared",
-    "types": lambda each: each.typed and {job.speeds["slow"] for job in each.jobs} == {0.25, 0.5, 0.75},
+    "types": lambda each: each.accelerators.matter and {job.speeds["slow"] for job in each.jobs} == {0.25, 0.5, 0.75},
     "least_runs": lambda each: all(job.least_run_slots == 2 for job in each.jobs),
-    "change": lambda each: each.changes_cost and all(job.change_s == 0.5 for job in each.jobs),
+    "change": lambda each: each.changes.cost_time and all(job.change_s == 0.5 for job in each.jobs),
 }
 
 

@@ -12,7 +12,7 @@ from ddlopt.instances.library.scheduling.instances import instances
 from ddlopt.models.scheduling import Run, Schedule, evaluate
 
 ALL = {instance.name: instance for instance in instances()}
-MUST_FINISH = [name for name, instance in ALL.items() if instance.must_finish]
+MUST_FINISH = [name for name, instance in ALL.items() if instance.goal.must_finish]
 
 
 def test_files_are_small_and_say_where_they_are_from():

@@ -76,7 +76,7 @@ def slow_check(asked, answer):
                 wrong.add("width_is_allowed")
             for server, count in one.workers:
                 used[server] += count * asked.demand[one.job]
-            types = {asked.types[server] for server, _ in one.workers}
+            types = {asked.accelerators.type_of(server) for server, _ in one.workers}
             if data.speeds and not all(data.speeds[name] for name in types):
                 wrong.add("type_suits_the_job")
             if data.speeds and len(types) > 1 and not asked.mixed_types:

@@ -122,8 +122,8 @@ def test_without_a_cost_of_change_a_file_is_as_it_was():
     # As it was before there was such a cost.
     assert plain.digest == "9fe54e28f57a95c9daf6ed48a7671b50a6ca787a2e485eb730d76516c2d7c8a6"
     assert SchedulingInstance.from_json(costly.to_json()) == costly
-    assert (plain.changes_cost, costly.changes_cost) == (False, True)
-    assert not costly.model_copy(update={"preemptive": False}).changes_cost
+    assert (plain.changes.cost_time, costly.changes.cost_time) == (False, True)
+    assert not costly.model_copy(update={"preemptive": False}).changes.cost_time
 
 
 TYPED = {
@@ -144,9 +144,9 @@ def test_without_types_a_file_is_as_it_was():
     assert len({plain.digest, typed.digest, apart.digest}) == 3
     for one in (typed, apart):
         assert SchedulingInstance.from_json(one.to_json()) == one
-    assert (plain.typed, typed.typed) == (False, True)
-    assert typed.types == ("v100", "v100", "k80")
-    assert typed.paces.tolist() == [[1, 1, 0.25], [1, 1, 1]]
+    assert (plain.accelerators.matter, typed.accelerators.matter) == (False, True)
+    assert [typed.accelerators.type_of(server) for server in range(3)] == ["v100", "v100", "k80"]
+    assert typed.accelerators.speeds.tolist() == [[1, 0.25], [1, 1]]
 
 
 def test_round_trip_of_a_schedule():

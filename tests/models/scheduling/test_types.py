@@ -18,7 +18,6 @@ from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.times.bounds import exact_time_bound
-from ddlopt.models.scheduling.types import at_their_fastest
 
 
 @pytest.mark.parametrize("objective", ["utility", "max_min", "makespan", "completion"])
@@ -92,7 +91,7 @@ def test_prices_bound_every_schedule(features, seed):
     for size in (0.0, 0.05, 0.5):
         answer = pricing.answer(size * rng.uniform(0, 1, (asked.slots, len(pricing.capacity))))
         assert answer.bound >= best - 1e-9
-    if asked.typed:
+    if asked.accelerators.matter:
         assert typed_bound(asked) >= best - 1e-9
 
 
@@ -110,7 +109,7 @@ def test_bounds_know_that_fast_types_are_few():
     for objective, slots, known in (("utility", 2, 2.3), ("max_min", 2, 2.3 / 3), ("makespan", 3, 30.0)):
         less = asked.model_copy(update={"slots": slots, "objective": objective})
         best = brute_force(less).objective
-        relaxed = bound(at_their_fastest(less))
+        relaxed = bound(less.at_their_fastest())
         assert abs(relaxed - best) > 0.2 * best
         assert PROBLEM.tightest_bound(less) == pytest.approx(known, rel=1e-3)
     assert exact_time_bound(less) == bound(less) == 20
@@ -140,14 +139,14 @@ def test_jobs_that_cannot_finish_even_at_their_fastest_are_told():
 
 def test_the_relaxation_rounds_down():
     asked = random_instance(np.random.default_rng(0), types="mixed", places=(2, 2))
-    relaxed = at_their_fastest(asked)
-    assert asked.typed
-    assert not relaxed.typed
+    relaxed = asked.at_their_fastest()
+    assert asked.accelerators.matter
+    assert not relaxed.accelerators.matter
     for job, free in zip(asked.jobs, relaxed.jobs, strict=True):
         fastest = max(map(Fraction, job.speeds.values()), default=Fraction(1))
         assert Fraction(free.minibatches) * fastest <= Fraction(job.minibatches)
         assert free.minibatches * float(fastest) == pytest.approx(job.minibatches, rel=1e-12)
-    assert at_their_fastest(relaxed) is relaxed
+    assert relaxed.at_their_fastest() is relaxed
 
 
 def test_who_knows_no_types_is_told():
@@ -155,4 +154,4 @@ def test_who_knows_no_types_is_told():
     assert not pool(typed).exact
     with pytest.raises(NotApplicableError, match="speed of jobs depends on their type"):
         choices(typed, 0, Cluster(typed))
-    assert pool(at_their_fastest(typed)).exact
+    assert pool(typed.at_their_fastest()).exact

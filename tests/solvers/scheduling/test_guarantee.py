@@ -66,7 +66,7 @@ def test_with_the_ratio_that_an_oracle_proves_of_itself(kind, cases):
         ({"energy": True}, "energy has a price"),
         ({"utilities": ("all_or_nothing",)}, r"the utility of jobs\[0\] 'job-0', all_or_nothing, is not concave"),
         ({"preemptive": False}, "in one piece"),
-        ({"places": (2, 2), "contention": True}, "contention"),
+        ({"places": (2, 2), "contention": True}, "jobs share bandwidth"),
         ({"objective": "max_min"}, "the objective is 'max_min', not 'utility'"),
         ({"objective": "makespan"}, "the objective is 'makespan', not 'utility'"),
     ],

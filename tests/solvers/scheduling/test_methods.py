@@ -60,7 +60,7 @@ def test_exact_after_job_plans_is_exact(seed):
 @pytest.mark.parametrize(("kinds", "name"), [(CONCAVE, "lp-guided"), (("all_or_nothing",), "fair-shares")])
 def test_long_windows_are_not_for_plans(kinds, name, monkeypatch):
     instance = drawn(utilities=kinds)
-    monkeypatch.setattr(methods, "_LARGEST", 10)
+    monkeypatch.setattr(methods, "_EFFORT", methods.Effort(choices=10))
     assert default_method(instance) == "job-plans"
     monkeypatch.setattr(special, "_MOST_PLANS", 10)
     assert default_method(instance) == name
@@ -69,5 +69,5 @@ def test_long_windows_are_not_for_plans(kinds, name, monkeypatch):
 def test_beyond_the_exact_models_it_is_the_opening(monkeypatch):
     instance = generate("elastic", 1, jobs=6, slots=6, gpus=4)
     assert default_method(instance) == "exact"
-    monkeypatch.setattr(methods, "_LARGEST", 10)
+    monkeypatch.setattr(methods, "_EFFORT", methods.Effort(choices=10))
     assert default_method(instance) == "job-plans"

@@ -69,7 +69,7 @@ def test_windows_never_beat_the_optimum_and_a_window_of_everything_has_it(object
         energy=seed % 3 == 0,
         min_workers=seed % 4 == 0,
     )
-    if not asked.typed:
+    if not asked.accelerators.matter:
         return
     best = brute_force(asked).objective
     worth = [
@@ -92,7 +92,7 @@ def test_plans_of_jobs_bound_the_optimum_and_never_beat_it(seed):
         min_workers=seed % 4 < 2,
         uneven=seed % 5 == 0,
     )
-    if not asked.typed or JobPlans().refuses(asked) is not None:
+    if not asked.accelerators.matter or JobPlans().refuses(asked) is not None:
         return
     best = brute_force(asked).objective
     result = JobPlans().solve(asked, Limits())

@@ -8,16 +8,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.frontier.scheduling.formulations.one_piece.plans import Plan, is_contended, is_finishing, plans, renumbered
-from ddlopt.frontier.scheduling.formulations.slot_patterns.options import speed
+from ddlopt.frontier.scheduling.formulations.one_piece.plans import Plan, is_contended, plans, renumbered
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear, significant
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.rings.rings import ring_rate
 from ddlopt.models.scheduling.solution import Run, Schedule
-from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
@@ -101,7 +100,7 @@ class OnePiece:
             return "jobs are preemptive, but it runs each in one piece; use slot-patterns or time-indexed"
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
-        if instance.objective == "finish_time_fairness":
+        if instance.goal.counts_ratios:
             return "the objective is a ratio of times, which it does not know; use time-indexed"
         found = plans(instance, self.symmetry)
         return found if isinstance(found, str) else None
@@ -125,7 +124,7 @@ class OnePiece:
         by_job: dict[int, list[int]] = {i: [] for i in range(len(instance.jobs))}
         for h, one in enumerate(every):
             by_job[one.job].append(h)
-        must = instance.must_finish
+        must = instance.goal.must_finish
         for i, mine in by_job.items():
             if must and not mine:
                 raise InfeasibleError(
@@ -146,7 +145,7 @@ class OnePiece:
                 if not is_contended(instance, one.option):
                     done[one.job].append((one.part, block.plan[h]))
         terms = _add_energy(block, instance, every)
-        if instance.objective == "max_min":
+        if instance.goal.counts_least_part:
             terms += _add_smallest(block, instance, every, done)
         else:
             unit = objective_unit(instance)
@@ -277,13 +276,13 @@ def _add_contention(block: pyo.Block, instance: SchedulingInstance, every: Seque
         return linear(row) <= 1
 
     for i, w, n, k, t in levels:
-        part = min(1.0, speed(instance, i, w, n, k) / instance.jobs[i].minibatches)
+        part = min(1.0, instance.rate(i, w, n, k) / instance.jobs[i].minibatches)
         done[i].append((part, block.level[i, w, n, k, t]))
     return done
 
 
 def _add_enough(block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan], done: dict[int, Terms]) -> None:
-    finishing = [i for i, terms in done.items() if terms and is_finishing(instance, i)]
+    finishing = [i for i, terms in done.items() if terms and instance.goal.counts_whole(instance.jobs[i])]
 
     @block.Constraint(finishing, doc="a split job that has to finish does what it wants")
     def plan_is_enough(b: Any, i: int) -> Any:
@@ -319,25 +318,25 @@ def _add_goal(
     block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan], done: dict[int, Terms] | None
 ) -> Terms:
     weights = [job.utility.value for job in instance.jobs]
-    match instance.objective:
-        case "utility" if done is None:
-            worth = [float(instance.jobs[one.job].utility.of(_part(instance, one))) for one in every]
-            return [(value, block.plan[h]) for h, value in enumerate(worth)]
-        case "utility":
-            finishing = [
-                (weights[one.job], block.plan[h]) for h, one in enumerate(every) if is_finishing(instance, one.job)
-            ]
-            return finishing + _add_pieces(block, instance, every, done or {})
-        case "makespan":
-            return _add_busy(block, every)
-        case _:
-            ends = [weights[one.job] * (one.last - instance.jobs[one.job].arrival) for one in every]
-            return [(-value, block.plan[h]) for h, value in enumerate(ends)]
+    if instance.goal.counts_last_end:
+        return _add_busy(block, every)
+    if instance.goal.counts_ends:
+        ends = [weights[one.job] * (one.last - instance.jobs[one.job].arrival) for one in every]
+        return [(-value, block.plan[h]) for h, value in enumerate(ends)]
+    if done is None:
+        worth = [float(instance.jobs[one.job].utility.of(_part(instance, one))) for one in every]
+        return [(value, block.plan[h]) for h, value in enumerate(worth)]
+    finishing = [
+        (weights[one.job], block.plan[h])
+        for h, one in enumerate(every)
+        if instance.goal.counts_whole(instance.jobs[one.job])
+    ]
+    return finishing + _add_pieces(block, instance, every, done)
 
 
 def _part(instance: SchedulingInstance, one: Plan) -> float:
     """What counts as done is done."""
-    return 1.0 if is_finishing(instance, one.job) else one.part
+    return 1.0 if instance.goal.counts_whole(instance.jobs[one.job]) else one.part
 
 
 def _add_pieces(block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan], done: dict[int, Terms]) -> Terms:

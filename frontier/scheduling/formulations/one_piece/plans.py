@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Run
 from ddlopt.models.scheduling.utility import DONE
@@ -24,13 +24,6 @@ class Plan(NamedTuple):
     first: int
     last: int
     part: float
-
-
-def is_finishing(instance: SchedulingInstance, job: int) -> bool:
-    """Whether the progress of a job counts only once it is finished."""
-    if instance.objective == "utility":
-        return instance.jobs[job].utility.kind == "all_or_nothing"
-    return instance.must_finish
 
 
 def is_contended(instance: SchedulingInstance, option: Option) -> bool:
@@ -62,8 +55,8 @@ def plans(instance: SchedulingInstance, symmetry: bool = True) -> tuple[Plan, ..
 
 
 def _of(instance: SchedulingInstance, job: int, option: Option) -> list[Plan]:
-    contended, finishing = is_contended(instance, option), is_finishing(instance, job)
-    part = speed(instance, job, option.width, len(option.workers), int(contended)) / instance.jobs[job].minibatches
+    contended, finishing = is_contended(instance, option), instance.goal.counts_whole(instance.jobs[job])
+    part = instance.rate(job, option.width, len(option.workers), int(contended)) / instance.jobs[job].minibatches
     wanted = float(DONE) if finishing else 1.0
     begin, end = instance.jobs[job].arrival, instance.last_slot(job)
     found = []

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.frontier.scheduling.formulations.rigid_gangs import starts
-from ddlopt.models.scheduling.gangs import not_gangs
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
+from ddlopt.models.scheduling.refusals import not_gangs
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
 

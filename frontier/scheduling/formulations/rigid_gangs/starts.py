@@ -86,7 +86,7 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
         return linear([(1.0, b.starting[k, t]) for t in kinds[k].starts]) == len(kinds[k].jobs)
 
     running = _running(kinds)
-    if instance.objective == "makespan":
+    if instance.goal.counts_last_end:
         _add_makespan(block, plan, running)
     else:
         terms = [
@@ -95,7 +95,7 @@ def add(block: pyo.Block, instance: SchedulingInstance, achievable_s: float | No
             for t in kind.starts
         ]
         block.objective = pyo.Expression(expr=linear(terms))
-    _add_pool(block, plan, running, plan.lowest if instance.objective == "makespan" else plan.horizon)
+    _add_pool(block, plan, running, plan.lowest if instance.goal.counts_last_end else plan.horizon)
 
 
 def set_values(
@@ -117,7 +117,7 @@ def set_values(
     for pair, variable in block.starting.items():
         variable.set_value(counts.get(pair, 0))
     end = int((starts + jobs.slots).max())
-    for slot in range(plan.horizon) if instance.objective == "makespan" else ():
+    for slot in range(plan.horizon) if instance.goal.counts_last_end else ():
         block.busy[slot].set_value(int(slot < end))
 
 
@@ -148,7 +148,7 @@ def make_plan(instance: SchedulingInstance, achievable_s: float | None, reduced:
     lowest = makespan_bound_slots(instance)
     horizon = max(lowest, _horizon(instance, jobs, achievable_s, reduced))
     kinds = _kinds(instance, jobs, horizon, reduced)
-    if instance.objective == "completion" and achievable_s is not None:
+    if instance.goal.counts_ends and achievable_s is not None:
         kinds = _cheap(kinds, achievable_s / instance.slot_s)
     return Plan(tuple(kinds), lowest, horizon, tuple(jobs.capacity.tolist()))
 
@@ -158,7 +158,7 @@ def _horizon(instance: SchedulingInstance, jobs: Gangs, achievable_s: float | No
     too_long = bool((jobs.arrival + jobs.slots > jobs.last).any())
     if too_long or (not reduced and achievable_s is None):
         return instance.slots
-    if instance.objective == "completion":
+    if instance.goal.counts_ends:
         return min(instance.slots, int(jobs.arrival.max() + jobs.slots.sum()))
     if achievable_s is not None:
         return min(instance.slots, math.floor(achievable_s / instance.slot_s * (1 + FEASIBILITY_TOL)))
@@ -171,7 +171,7 @@ def _kinds(instance: SchedulingInstance, jobs: Gangs, horizon: int, reduced: boo
     useful = useful_starts(jobs, horizon) if reduced else -1
     members: dict[Any, list[int]] = defaultdict(list)
     for job in range(len(jobs.slots)):
-        weight = float(jobs.weight[job]) if instance.objective == "completion" else 1.0
+        weight = float(jobs.weight[job]) if instance.goal.counts_ends else 1.0
         taken = tuple(jobs.taken[job].tolist())
         members[int(jobs.slots[job]), taken, weight, int(jobs.arrival[job]), int(jobs.last[job])].append(job)
     kinds = []

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
 
@@ -103,7 +103,7 @@ def _limits(
     levels: list[list[int]] = []
     for group in groups:
         most = sum(any(o.split and any(s == group[0] for s, _ in o.workers) for o in each) for each in everything)
-        speeds = [tuple(speed(instance, job, 2, 2, level) for job in jobs) for level in range(1, most + 2)]
+        speeds = [tuple(instance.rate(job, 2, 2, level) for job in jobs) for level in range(1, most + 2)]
         # Of levels that are as slow as each other, the highest stands for all.
         levels.append([k for k in range(most, 0, -1) if k == most or speeds[k - 1] != speeds[k]] + [0])
     each_group = [itertools.combinations_with_replacement(k, len(g)) for k, g in zip(levels, groups, strict=True)]
@@ -147,7 +147,7 @@ class _Slot:
                 level = max(self.limits[server] for server, _ in option.workers)
                 if min(self.limits[server] for server, _ in option.workers) == 0:
                     continue
-            gain = min(wanted, speed(self.instance, job, option.width, len(option.workers), level))
+            gain = min(wanted, self.instance.rate(job, option.width, len(option.workers), level))
             watts = sum(count * self.instance.worker_w[server] for server, count in option.workers)
             rows.append((gain, -float(watts) * self.price, *(-self._takes(job, option)).tolist()))
             kept.append(option)

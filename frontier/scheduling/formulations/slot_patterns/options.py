@@ -113,19 +113,3 @@ def _simple_paths(network: Network, u: int, v: int, before: tuple[int, ...] = ()
     elif u not in before:
         for node in network.neighbours.get(u, ()):
             yield from _simple_paths(network, node, v, (*before, u))
-
-
-def speed(instance: SchedulingInstance, job: int, width: int, servers: int, level: int) -> float:
-    """Mini-batches per slot of a job with ``width`` workers on ``servers`` servers, at a level of contention.
-
-    ``level`` is the number of split jobs, itself included, on its most crowded server; 0 for a job on one server.
-    """
-    timing, rules = instance.jobs[job].timing, instance.contention
-    if rules is None:
-        return instance.progress(job, width)
-    bandwidth = rules.within_server_bytes_per_s
-    if level:
-        at_once = max(1.0, rules.share * level)
-        bandwidth = rules.between_servers_bytes_per_s / (at_once + rules.degradation * (at_once - 1))
-    iteration_s = float(timing.iteration_s(width, bandwidth)) + servers * rules.server_overhead_s
-    return width / iteration_s * instance.slot_s

@@ -11,16 +11,16 @@ import pyomo.environ as pyo
 
 from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
 from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import Floats, Listing, listing
-from ddlopt.frontier.scheduling.formulations.slot_patterns.options import TooManyError, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import TooManyError
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
+from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.solution import Schedule
-from ddlopt.models.scheduling.types import refusal
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -95,9 +95,9 @@ class SlotPatterns:
             return reason
         if not instance.preemptive:
             return "jobs run in one piece, but its slots come in any order; use one-piece"
-        if instance.changes_cost:
+        if instance.changes.cost_time:
             return "changes cost time, but its slots come in any order; use time-indexed"
-        if instance.objective == "finish_time_fairness":
+        if instance.goal.counts_ratios:
             return "the objective is a ratio of times, which it does not know; use time-indexed"
         if instance.bandwidth == "shared" and instance.server_count > 1:
             return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
@@ -141,7 +141,7 @@ class SlotPatterns:
         terms = [(-plan.lists[k].cost[p] / unit, block.times[k, p]) for k, p in uses if plan.lists[k].cost[p]]
         goal = {"utility": _add_utilities, "max_min": _add_smallest, "makespan": _add_makespan}
         terms += goal.get(instance.objective, _add_completion)(block, instance, plan)
-        busy = instance.objective == "makespan"
+        busy = instance.goal.counts_last_end
 
         @block.Constraint(range(len(plan.spans)), doc="patterns of an interval fill its slots")
         def interval_is_long_enough(b: Any, k: int) -> Any:
@@ -151,7 +151,7 @@ class SlotPatterns:
             return linear(row) <= plan.spans[k].slots
 
         constant = 0.0
-        if instance.objective == "completion":
+        if instance.goal.counts_ends:
             constant = -sum(w / unit * (c.last - c.first) for w, c in zip(_weights(instance), plan.jobs, strict=True))
         block.objective = pyo.Expression(expr=linear(terms, constant))
 
@@ -237,11 +237,10 @@ def _plan(instance: SchedulingInstance) -> _Plan:
     for i, job in enumerate(instance.jobs):
         speeds = np.unique(np.concatenate([each.gains[:, each.jobs.index(i)] for each in lists if i in each.jobs]))
         speeds = speeds[speeds > 0]
-        if not len(speeds) and instance.must_finish:
+        if not len(speeds) and instance.goal.must_finish:
             raise InfeasibleError(f"'{instance.name}': jobs[{i}] '{job.name}' must finish, but it runs in no slot")
         unit = float(speeds[-1]) if len(speeds) else job.minibatches
-        finishing = instance.must_finish
-        finishing |= instance.objective == "utility" and job.utility.kind == "all_or_nothing"
+        finishing = instance.goal.counts_whole(job)
         wanted = job.minibatches * (float(DONE) if finishing else 1.0) / unit
         gains = tuple((speeds / unit).tolist())
         jobs.append(
@@ -346,7 +345,7 @@ def _slots_of(instance: SchedulingInstance, schedule: Schedule) -> tuple[Floats,
         crowd = Counter(server for run in here if len(run.workers) > 1 for server, _ in run.workers)
         for run in here:
             level = max(crowd[server] for server, _ in run.workers) if len(run.workers) > 1 else 0
-            rate = speed(instance, run.job, run.width, len(run.workers), level)
+            rate = instance.rate(run.job, run.width, len(run.workers), level)
             gains[slot, run.job] = min(rate, instance.jobs[run.job].minibatches)
         placed = [pair for run in here for pair in run.workers]
         watts = sum(float(instance.idle_w[server]) for server in {server for server, _ in placed})

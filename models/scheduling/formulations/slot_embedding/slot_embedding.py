@@ -12,9 +12,9 @@ from ddlopt.models.scheduling.formulations.slot_embedding.places import Places, 
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData, slot_data
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers
+from ddlopt.models.scheduling.refusals import bandwidth_refusal, refusal
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.scheduling.solution import Run, Schedule
-from ddlopt.models.scheduling.types import refusal
 
 # Gains of up to a hundred units keep a solver's absolute tolerances far below the gaps asked for.
 _LARGEST_GAIN = 100.0
@@ -141,12 +141,10 @@ class SlotEmbedding:
             return reason
         if instance.slots != 1:
             return f"it models one slot, but there are {instance.slots}"
-        if instance.objective not in ("utility", "max_min") and self.gains is None:
+        if instance.goal.must_finish and self.gains is None:
             return f"the objective {instance.objective} depends on when jobs end; use utility or max_min"
-        if instance.contention is not None:
-            return "under contention a job's progress depends on the others' places, which the model does not know"
-        if instance.bandwidth == "shared":
-            return "it reserves the bandwidth of every job and shares none out"
+        if (reason := bandwidth_refusal(instance)) is not None:
+            return reason
         if self.routing == "cuts" and instance.needs_rings and not _is_tree(instance):
             return "cut indicators need a tree network; use routing 'circulation'"
         for name, given in (("done", self.done), ("gains", self.gains or ())):
@@ -164,7 +162,7 @@ class SlotEmbedding:
         _add_widths(block, data)
         costs = self._places(instance, data).add(block)
         unit = self._unit(instance)
-        if instance.objective == "max_min" and self.gains is None:
+        if instance.goal.counts_least_part and self.gains is None:
             _add_smallest_part(block, data, _parts(instance, self.done))
             return
         terms = [(data.gains[i][w] / unit, block.width[i, w]) for i, w in block.WIDTHS]
@@ -203,7 +201,7 @@ class SlotEmbedding:
     def _unit(self, instance: SchedulingInstance) -> float:
         """A hundredth of the most that any job could gain in the slot; of the smallest part of all for ``max_min``."""
         data = self._data(instance)
-        if instance.objective == "max_min" and self.gains is None:
+        if instance.goal.counts_least_part and self.gains is None:
             most = _top(data, _parts(instance, self.done))
         else:
             most = max((max(own.values()) for own in data.gains.values()), default=0.0)

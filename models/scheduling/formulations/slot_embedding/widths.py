@@ -79,11 +79,9 @@ def width_gains(instance: SchedulingInstance, job: int, done: float = 0.0) -> li
     In its utility, or in the part done where the objective is ``max_min``.
     """
     this = instance.jobs[job]
-    fair = instance.objective == "max_min"
 
     def worth(minibatches: float) -> float:
-        part = min(1.0, minibatches / this.minibatches)
-        return part if fair else float(this.utility.of(part))
+        return instance.goal.worth(this, min(1.0, minibatches / this.minibatches))
 
     before = worth(done)
     rows = [0.0] + [-np.inf] * this.max_workers

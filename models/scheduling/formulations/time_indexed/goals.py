@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from ddlopt.models.scheduling.formulations.time_indexed.runs import (
 )
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.units import objective_unit
+from ddlopt.models.scheduling.variants import goals
 
 
 class Goal(ABC):
@@ -360,14 +361,14 @@ def goal(instance: SchedulingInstance, jobs: Sequence[Choices], done: Sequence[f
     InfeasibleError
         If a job must be finished that cannot be.
     """
-    match instance.objective:
-        case "utility":
-            return TotalUtility(instance, jobs, done, tangents)
-        case "max_min":
-            return SmallestPart(instance, jobs, done)
-        case "makespan":
-            return Makespan(instance, jobs, done)
-        case "completion":
-            return CompletionTime(instance, jobs, done)
-        case "finish_time_fairness":
-            return LargestRatio(instance, jobs, done)
+    if instance.goal.counts_utilities:
+        return TotalUtility(instance, jobs, done, tangents)
+    return _ROWS[type(instance.goal)](instance, jobs, done)
+
+
+_ROWS: dict[type[goals.Goal], Callable[[SchedulingInstance, Sequence[Choices], Sequence[float]], Goal]] = {
+    goals.SmallestPart: SmallestPart,
+    goals.Makespan: Makespan,
+    goals.CompletionTime: CompletionTime,
+    goals.LargestRatio: LargestRatio,
+}

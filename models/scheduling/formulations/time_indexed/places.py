@@ -1,16 +1,13 @@
 """Where the workers of each job are in each slot, and which links of a tree network their rings cross."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.formulations.time_indexed.rings import TreeRings
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, begin_terms, end_terms, width_terms
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
@@ -28,17 +25,14 @@ class Places:
         self.room: dict[int, list[int]] = {}
         for c in jobs:
             room = most_workers(instance.capacity, instance.demand[c.job])
-            self.room[c.job] = [min(int(count), c.widest) if pace else 0 for count, pace in self._paced(c, room)]
+            usable = {s for own in instance.accelerators.classes(c.job) for s in own.servers}
+            self.room[c.job] = [min(count, c.widest) if s in usable else 0 for s, count in enumerate(room.tolist())]
         self.price = instance.energy_price_per_j * instance.slot_s
         self.present: dict[int, list[int]] = defaultdict(list)
         for c in jobs:
             for t in range(c.first, c.last):
                 self.present[t].append(c.job)
         self.rings = TreeRings(instance, jobs, self.room, self.present) if instance.needs_rings else None
-
-    def _paced(self, c: Choices, room: npt.NDArray[np.int64]) -> Iterable[tuple[int, float]]:
-        paces = self.instance.paces[c.job].tolist() if c.stride else [1.0] * len(room)
-        return zip(room.tolist(), paces, strict=True)
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
@@ -79,23 +73,19 @@ class Places:
 
     def _add_classes(self, block: pyo.Block) -> None:
         """Workers are on servers of the class that their job goes in, where types make a difference to it."""
-        typed = {c.job: classes(self.instance, c.job) for c in self.jobs if c.stride}
+        classes = {c.job: self.instance.accelerators.classes(c.job) for c in self.jobs}
         index = [
-            (c.job, k, t)
-            for c in self.jobs
-            if c.stride
-            for k in range(1, len(typed[c.job]))
-            for t in range(c.first, c.last)
+            (c.job, k, t) for c in self.jobs for k in range(1, len(classes[c.job])) for t in range(c.first, c.last)
         ]
         if not index:
             return
-        mixed = self.instance.mixed_types
+        mixed = self.instance.accelerators.mixed
 
         @block.Constraint(index, doc="workers are on types that are fast enough")
         def workers_are_fast_enough(b: Any, i: int, k: int, t: int) -> Any:
-            c, faster = self.by_job[i], set(typed[i][k - 1].servers) if mixed else set()
+            c, faster = self.by_job[i], set(classes[i][k - 1].servers) if mixed else set()
             chosen = [w for w in c.widths if c.at_least(w, k) and (mixed or not c.at_least(w, k + 1))]
-            servers = range(len(self.room[i])) if mixed else typed[i][k].servers
+            servers = range(len(self.room[i])) if mixed else classes[i][k].servers
             row = [(1.0, b.workers[i, s, t]) for s in servers if self.room[i][s] and s not in faster]
             row += [(-float(c.workers(w)), b.running[i, w, t]) for w in chosen]
             if not row:

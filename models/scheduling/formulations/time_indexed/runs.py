@@ -10,7 +10,6 @@ import pyomo.environ as pyo
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.fastest import corner_widths
-from ddlopt.models.scheduling.formulations.time_indexed.classes import classes
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import INTEGRALITY_TOL, ROUNDING
@@ -97,17 +96,18 @@ def choices(instance: SchedulingInstance, widths: Widths, done: Sequence[float])
     found = []
     for i, job in enumerate(instance.jobs):
         before = done[i] if done else 0.0
-        finishing = _is_finishing(instance, i)
+        finishing = instance.goal.counts_whole(job)
         left = job.minibatches * (float(DONE) if finishing else 1.0) - before
         if left <= 0:
             continue
-        stride = job.max_workers + 1 if job.speeds else 0
+        stride = job.max_workers + 1 if instance.accelerators.matter_to(i) else 0
+        held = most_workers(instance.capacity, instance.demand[i])
         rates: dict[int, tuple[float, float]] = {}
-        for k, (pace, room) in enumerate(_classes(instance, i)):
-            best = 0.0, 0.0
+        for k, own in enumerate(instance.accelerators.classes(i)):
+            best, room = (0.0, 0.0), int(held[list(own.servers)].sum())
             for width in _widths(instance, i, widths):
-                rate = instance.progress(i, width) * pace
-                both = min(rate, left), min(rate * instance.part_after_change(i), left)
+                rate = instance.progress(i, width) * own.pace
+                both = min(rate, left), min(rate * instance.changes.left(i), left)
                 if width <= room and both > best:
                     rates[width + stride * k] = best = both
         unit, _ = max(rates.values())
@@ -123,25 +123,11 @@ def choices(instance: SchedulingInstance, widths: Widths, done: Sequence[float])
                 wanted=left / unit,
                 finishing=finishing,
                 changed_gains=() if changed_gains == gains else changed_gains,
-                least=job.least_run_slots,
+                least=instance.changes.least(i),
                 stride=stride,
             )
         )
     return found
-
-
-def _classes(instance: SchedulingInstance, job: int) -> list[tuple[float, int]]:
-    """(pace, workers that fit) of every class of servers; one without a limit where types make no difference."""
-    if not instance.jobs[job].speeds:
-        return [(1.0, instance.jobs[job].max_workers)]
-    held = most_workers(instance.capacity, instance.demand[job])
-    return [(each.pace, int(held[list(each.servers)].sum())) for each in classes(instance, job)]
-
-
-def _is_finishing(instance: SchedulingInstance, job: int) -> bool:
-    if instance.objective == "utility":
-        return instance.jobs[job].utility.kind == "all_or_nothing"
-    return instance.must_finish
 
 
 def _widths(instance: SchedulingInstance, job: int, widths: Widths) -> Iterable[int]:

@@ -15,7 +15,6 @@ from ddlopt.models.scheduling.formulations.time_indexed.changes import (
     set_changes,
     set_over,
 )
-from ddlopt.models.scheduling.formulations.time_indexed.classes import class_of
 from ddlopt.models.scheduling.formulations.time_indexed.goals import Goal, goal
 from ddlopt.models.scheduling.formulations.time_indexed.places import Places
 from ddlopt.models.scheduling.formulations.time_indexed.runs import (
@@ -31,6 +30,7 @@ from ddlopt.models.scheduling.formulations.time_indexed.runs import (
 )
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Pool, Workers, pool, schedule_of_places, schedule_of_widths
+from ddlopt.models.scheduling.refusals import bandwidth_refusal
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
@@ -183,14 +183,12 @@ class TimeIndexed:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Speeds that depend on other jobs, networks that are no trees, and a pool that is not exact."""
-        if instance.contention is not None:
-            return "with contention the speed of a job depends on the others; use exact"
-        if instance.bandwidth == "shared" and instance.server_count > 1:
-            return "bandwidth is shared, but it reserves the bandwidth that each job's timing names"
+        if (reason := bandwidth_refusal(instance)) is not None:
+            return reason
         if self.places == "pool" and not _pool_suits(instance):
             return "widths alone do not decide what fits or costs, so a pool is no valid model; use places='servers'"
         if instance.needs_rings:
-            if instance.typed:
+            if instance.accelerators.matter:
                 return "the speed of jobs depends on the type of accelerators, which rings on links do not know"
             assert instance.network is not None
             if not instance.network.is_tree(instance.server_count):
@@ -242,10 +240,7 @@ class TimeIndexed:
         places: dict[tuple[int, int], Mapping[int, int]] = {}
         gains: dict[int, dict[int, float]] = {}
         for c in jobs:
-            chosen = {
-                t: c.at(sum(count for _, count in workers), class_of(instance, c.job, workers))[0]
-                for t, workers in given[c.job].items()
-            }
+            chosen = {t: c.at(*_offer(instance, c.job, workers))[0] for t, workers in given[c.job].items()}
             fewer = {t: _fewer(given[c.job][t], c.workers(width)) for t, width in chosen.items()}
             where = fewer if self._on_servers(instance) else dict.fromkeys(chosen)
             gains[c.job] = useful_slots(c, gains_of(c, chosen, where))
@@ -286,10 +281,7 @@ class TimeIndexed:
 
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
         """Utility, part or ratio; seconds for minus a number of slots."""
-        value = value * objective_unit(instance, self.done)
-        if instance.sense == "maximize":
-            return value
-        return -value if instance.objective == "finish_time_fairness" else -value * instance.slot_s
+        return instance.goal.of_model(value * objective_unit(instance, self.done), instance.slot_s)
 
     def _parts(self, instance: SchedulingInstance) -> tuple[list[Choices], Goal]:
         jobs = choices(instance, self.widths, self.done)
@@ -297,6 +289,12 @@ class TimeIndexed:
 
     def _on_servers(self, instance: SchedulingInstance) -> bool:
         return self.places == "servers" or not _pool_suits(instance)
+
+
+def _offer(instance: SchedulingInstance, job: int, workers: Workers) -> tuple[int, int]:
+    """The width and the class of servers that a job has with these workers."""
+    servers = [server for server, _ in workers]
+    return sum(count for _, count in workers), instance.accelerators.class_of(job, servers)
 
 
 def _pool_suits(instance: SchedulingInstance) -> bool:

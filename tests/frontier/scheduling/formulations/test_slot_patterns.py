@@ -8,7 +8,7 @@ from volume import for_each, some
 
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import listing, undominated
-from ddlopt.frontier.scheduling.formulations.slot_patterns.options import least_rings, options, speed
+from ddlopt.frontier.scheduling.formulations.slot_patterns.options import least_rings, options
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import InfeasibleError
@@ -173,7 +173,7 @@ def test_speed_is_that_of_the_check():
     at_once = max(1.0, rules.share * 3)
     bandwidth = rules.between_servers_bytes_per_s / (at_once + rules.degradation * (at_once - 1))
     expected = 2 * instance.slot_s / (float(job.timing.iteration_s(2, bandwidth)) + 2 * rules.server_overhead_s)
-    assert speed(instance, 0, 2, 2, 3) == pytest.approx(expected)
+    assert instance.rate(0, 2, 2, 3) == pytest.approx(expected)
 
 
 def test_undominated_rows():

@@ -71,7 +71,7 @@ def test_bounds_hold_and_are_no_worse_than_those_by_prices(seed):
     best = brute_force(asked).objective
     jobs = PatternedJobs.of(asked)
     if jobs is None:
-        assert asked.typed  # places on servers matter there
+        assert asked.accelerators.matter  # places on servers matter there
         return
     patterned = PatternedPlans(jobs, ALWAYS)
     before = patterned.solve(0.0).value
@@ -79,7 +79,7 @@ def test_bounds_hold_and_are_no_worse_than_those_by_prices(seed):
     found = patterned.best
     assert best - 1e-9 * (1 + best) <= found.bound <= before * (1 + 1e-5) + 1e-6
     # The bound is the worth of single plans at the charges, and what patterns pay.
-    pricing = PlanPricing(asked, keeps=not asked.typed)
+    pricing = PlanPricing(asked, keeps=not asked.accelerators.matter)
     assert pricing.instance is asked
     value = jobs.plans_at(found.charges, found.income, 1e-9, 10_000)[1]
     assert found.bound == pytest.approx(math.fsum(value) + found.income, rel=1e-5, abs=1e-6)

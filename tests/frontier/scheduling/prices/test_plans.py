@@ -121,7 +121,7 @@ def test_where_nothing_is_lost_plans_that_are_kept_are_worth_the_same(seed):
         servers=tuple(group.model_copy(update={"type": "fast"}) for group in instance.servers),
         jobs=tuple(job.model_copy(update={"speeds": {"fast": 1.0}}) for job in instance.jobs),
     )
-    assert fast.typed
+    assert fast.accelerators.matter
     # A server of a type has places for workers, and prices are of these.
     typed = PlanPricing(fast).answer(prices * float(instance.demand[0, 0]))
     assert typed.values == pytest.approx(free.values, abs=1e-7)

@@ -93,7 +93,7 @@ def test_never_above_the_optimum(method, seed):
         np.random.default_rng(seed), objective=objective, types=("mixed", "apart")[seed % 2], places=(2, 2),
         energy=True, preemptive=seed % 3 > 0,
     )  # fmt: skip
-    if not asked.typed or method.refuses(asked) is not None:
+    if not asked.accelerators.matter or method.refuses(asked) is not None:
         return
     try:
         result = method.solve(asked, Limits())
