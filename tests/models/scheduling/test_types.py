@@ -8,11 +8,10 @@ import pytest
 from scheduling_brute_force import UTILITIES, brute_force, random_instance
 from volume import for_each, seeds
 
-from ddlopt.certificates.scheduling.relaxed import Cluster, choices
 from ddlopt.frontier.scheduling.bounds import typed_bound
 from ddlopt.frontier.scheduling.prices.offers import pools_of
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
-from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.pool import pool
@@ -152,6 +151,4 @@ def test_the_relaxation_rounds_down():
 def test_who_knows_no_types_is_told():
     typed = random_instance(np.random.default_rng(0), types="mixed", places=(2, 2))
     assert not pool(typed).exact
-    with pytest.raises(NotApplicableError, match="speed of jobs depends on their type"):
-        choices(typed, 0, Cluster(typed))
     assert pool(typed.at_their_fastest()).exact

@@ -1,6 +1,6 @@
 """Rings on any network: connected circulations between the places where a job has servers."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,127 +76,111 @@ def add_circulations(
         Station -> its servers' place in ``cuts``; empty if there is one station only.
     """
     add_cut_indicators(block, data, cuts)
-    rows = _Rows(block, data, core, place)
-    at = rows.at
-    passes = {(i, *arc): n for i in at for arc, rate in core.arcs.items() if (n := rows.times(i, rate))}
+    at = _stops(block, data, place)
+    passes: dict[tuple[int, int, int], int] = {}
+    out: dict[tuple[int, int], list[Arc]] = defaultdict(list)
+    into: dict[tuple[int, int], list[Arc]] = defaultdict(list)
+    for i in at:
+        for (u, v), bandwidth in core.arcs.items():
+            # The shortest rings pass at most once between two stops.
+            within = bandwidth * (1 + FEASIBILITY_TOL) // data.rate[i]
+            if times := int(min(within, len(at[i]), data.most(i))):
+                passes[i, u, v] = times
+                out[i, u].append((u, v))
+                into[i, v].append((u, v))
     block.PASSES = pyo.Set(dimen=3, initialize=list(passes), doc="job, arc with bandwidth for its ring")
     block.passes = pyo.Var(
         block.PASSES, domain=pyo.NonNegativeIntegers, bounds=lambda _, *key: (0, passes[key]), doc="of the ring"
     )
-    for i, u, v in passes:
-        rows.out.setdefault((i, u), []).append((u, v))
-        rows.into.setdefault((i, v), []).append((u, v))
-    block.RING_NODES = pyo.Set(dimen=2, initialize=sorted({*rows.out, *rows.into}), doc="job, node of its ring")
-    block.ring_is_closed = pyo.Constraint(
-        block.RING_NODES, rule=rows.ring_is_closed, doc="a ring leaves each node as often as it enters it"
-    )
+    block.RING_NODES = pyo.Set(dimen=2, initialize=sorted({*out, *into}), doc="job, node of its ring")
+
+    @block.Constraint(block.RING_NODES, doc="a ring leaves each node as often as it enters it")
+    def ring_is_closed(b: Any, i: int, v: int) -> Any:
+        arriving = [(1.0, b.passes[i, *arc]) for arc in into.get((i, v), ())]
+        return linear([*arriving, *((-1.0, b.passes[i, *arc]) for arc in out.get((i, v), ()))]) == 0
+
     block.STOPS = pyo.Set(dimen=2, initialize=[(i, v) for i in at for v in at[i]], doc="job, station with room for it")
-    block.ring_visits_stations = pyo.Constraint(
-        block.STOPS, rule=rows.ring_visits_stations, doc="a ring leaves each station where it has some of its servers"
-    )
-    _add_connections(block, rows)
+
+    @block.Constraint(block.STOPS, doc="a ring leaves each station where it has some of its servers")
+    def ring_visits_stations(b: Any, i: int, v: int) -> Any:
+        leaving = [(1.0, b.passes[i, *arc]) for arc in out.get((i, v), ())]
+        return linear([*leaving, (-1.0, b.split[i, place[v]])]) >= 0
+
+    _add_first_stops(block, at, place)
+    _add_connections(block, {i: min(len(stops), data.most(i)) - 1 for i, stops in at.items()}, into, out, place)
     block.CORE = pyo.Set(dimen=2, initialize=list(core.arcs), doc="arcs of the core")
-    block.core_carries_rings = pyo.Constraint(
-        block.CORE, rule=rows.core_carries_rings, doc="rates of rings are within the bandwidth of an arc of the core"
-    )
+
+    @block.Constraint(block.CORE, doc="rates of rings are within the bandwidth of an arc of the core")
+    def core_carries_rings(b: Any, u: int, v: int) -> Any:
+        limit = core.arcs[u, v]
+        terms = [(float(data.rate[i]) / limit, b.passes[i, u, v]) for i in at if (i, u, v) in b.PASSES]
+        return linear(terms) <= 1 if terms else pyo.Constraint.Skip
 
 
-def _add_connections(block: pyo.Block, rows: "_Rows") -> None:
-    """From the first station of a ring one unit goes to each other station of it, over arcs that the ring passes."""
+def _stops(block: Any, data: SlotData, place: Mapping[int, int]) -> dict[int, list[int]]:
+    """The stations where a job may have workers, in order, of jobs that may be at several."""
+    ringed = [i for i in data.gains if data.rate[i] > 0 and data.most(i) > 1]
+    found = {i: [v for v in place if (i, place[v]) in block.JOB_CUTS] for i in ringed}
+    return {i: there for i, there in found.items() if len(there) > 1}
+
+
+def _add_first_stops(block: pyo.Block, at: Mapping[int, list[int]], place: Mapping[int, int]) -> None:
+    """Which station of a ring comes first."""
     block.first = pyo.Var(block.STOPS, bounds=(0, 1), doc="the station is the ring's first")
-    block.supply = pyo.Var(block.STOPS, bounds=lambda _, i, v: (0, rows.others(i)), doc="units that start there")
-    block.reach = pyo.Var(block.PASSES, bounds=lambda _, i, u, v: (0, rows.others(i)), doc="units to stations")
-    block.first_is_a_stop = pyo.Constraint(
-        block.STOPS, rule=rows.first_is_a_stop, doc="the first station has some of the ring's servers"
-    )
-    block.first_comes_first = pyo.Constraint(
+
+    @block.Constraint(block.STOPS, doc="the first station has some of the ring's servers")
+    def first_is_a_stop(b: Any, i: int, v: int) -> Any:
+        return b.first[i, v] <= b.split[i, place[v]]
+
+    @block.Constraint(
         block.STOPS,
-        rule=rows.first_comes_first,
         doc="no station of the ring comes before its first; there is a first one where the ring has several",
     )
-    block.units_start_at_first = pyo.Constraint(
-        block.STOPS, rule=rows.units_start_at_first, doc="units start at the ring's first station"
-    )
+    def first_comes_first(b: Any, i: int, v: int) -> Any:
+        firsts = [(1.0, b.first[i, p]) for p in at[i][: at[i].index(v) + 1]]
+        if v == at[i][-1]:
+            return linear([*firsts, (-1.0, b.runs[i]), *((1.0, b.inside[i, place[p]]) for p in at[i])]) == 0
+        return linear([*firsts, (-1.0, b.split[i, place[v]])]) >= 0
+
+
+def _add_connections(
+    block: pyo.Block,
+    others: Mapping[int, int],
+    into: Mapping[tuple[int, int], list[Arc]],
+    out: Mapping[tuple[int, int], list[Arc]],
+    place: Mapping[int, int],
+) -> None:
+    """From the first station of a ring one unit goes to each other station of it, over arcs that the ring passes.
+
+    Parameters
+    ----------
+    others : mapping
+        How many stations the ring of each job has at most, apart from its first.
+    into, out : mapping
+        Arcs with bandwidth for a job's ring at each node.
+    """
+    block.supply = pyo.Var(block.STOPS, bounds=lambda _, i, v: (0, others[i]), doc="units that start there")
+    block.reach = pyo.Var(block.PASSES, bounds=lambda _, i, u, v: (0, others[i]), doc="units to stations")
+
+    @block.Constraint(block.STOPS, doc="units start at the ring's first station")
+    def units_start_at_first(b: Any, i: int, v: int) -> Any:
+        return linear([(1.0, b.supply[i, v]), (-float(others[i]), b.first[i, v])]) <= 0
+
     block.REACH_NODES = pyo.Set(
         dimen=2, initialize=sorted({*block.RING_NODES, *block.STOPS}), doc="job, node of its ring or station"
     )
-    block.units_arrive = pyo.Constraint(
-        block.REACH_NODES, rule=rows.units_arrive, doc="a unit arrives at each station of the ring but the first"
-    )
-    block.units_follow_the_ring = pyo.Constraint(
-        block.PASSES, rule=rows.units_follow_the_ring, doc="units take arcs that the ring passes"
-    )
 
-
-class _Rows:
-    """The rules of the constraints.
-
-    ``at[i]`` are the stations where a job may have workers, in order, for jobs that may be at several; ``into`` and
-    ``out`` the arcs with bandwidth for a job's ring at each node.
-    """
-
-    def __init__(self, block: Any, data: SlotData, core: Core, cut: Mapping[int, int]) -> None:
-        self.data, self.core, self.cut = data, core, cut
-        stops = {
-            i: [v for v in cut if (i, cut[v]) in block.JOB_CUTS]
-            for i in data.gains
-            if data.rate[i] > 0 and data.most(i) > 1
-        }
-        self.at = {i: there for i, there in stops.items() if len(there) > 1}
-        self.into: dict[tuple[int, int], list[Arc]] = {}
-        self.out: dict[tuple[int, int], list[Arc]] = {}
-
-    def times(self, i: int, bandwidth: float) -> int:
-        """How often a ring of job i may pass over an arc; the shortest do so at most once between two stops."""
-        return int(min(bandwidth * (1 + FEASIBILITY_TOL) // self.data.rate[i], len(self.at[i]), self.data.most(i)))
-
-    def others(self, i: int) -> int:
-        """How many stations the ring of job i has at most, apart from its first."""
-        return min(len(self.at[i]), self.data.most(i)) - 1
-
-    def ring_is_closed(self, b: Any, i: int, v: int) -> Any:
-        """A ring leaves each node as often as it enters it."""
-        arriving = [(1.0, b.passes[i, *arc]) for arc in self.into.get((i, v), ())]
-        return linear([*arriving, *((-1.0, b.passes[i, *arc]) for arc in self.out.get((i, v), ()))]) == 0
-
-    def ring_visits_stations(self, b: Any, i: int, v: int) -> Any:
-        """A ring leaves each station where it has some of its servers."""
-        leaving = [(1.0, b.passes[i, *arc]) for arc in self.out.get((i, v), ())]
-        return linear([*leaving, (-1.0, b.split[i, self.cut[v]])]) >= 0
-
-    def first_is_a_stop(self, b: Any, i: int, v: int) -> Any:
-        """The first station has some of the ring's servers."""
-        return b.first[i, v] <= b.split[i, self.cut[v]]
-
-    def first_comes_first(self, b: Any, i: int, v: int) -> Any:
-        """No station of the ring comes before its first; there is a first one where the ring has several."""
-        at = self.at[i]
-        firsts = [(1.0, b.first[i, p]) for p in at[: at.index(v) + 1]]
-        if v == at[-1]:
-            return linear([*firsts, (-1.0, b.runs[i]), *((1.0, b.inside[i, self.cut[p]]) for p in at)]) == 0
-        return linear([*firsts, (-1.0, b.split[i, self.cut[v]])]) >= 0
-
-    def units_start_at_first(self, b: Any, i: int, v: int) -> Any:
-        """Units start at the ring's first station."""
-        return linear([(1.0, b.supply[i, v]), (-float(self.others(i)), b.first[i, v])]) <= 0
-
-    def units_arrive(self, b: Any, i: int, v: int) -> Any:
-        """A unit arrives at each station of the ring but the first."""
-        terms = [(1.0, b.reach[i, *arc]) for arc in self.into.get((i, v), ())]
-        terms += [(-1.0, b.reach[i, *arc]) for arc in self.out.get((i, v), ())]
+    @block.Constraint(block.REACH_NODES, doc="a unit arrives at each station of the ring but the first")
+    def units_arrive(b: Any, i: int, v: int) -> Any:
+        terms = [(1.0, b.reach[i, *arc]) for arc in into.get((i, v), ())]
+        terms += [(-1.0, b.reach[i, *arc]) for arc in out.get((i, v), ())]
         if (i, v) in b.STOPS:
-            terms += [(1.0, b.supply[i, v]), (1.0, b.first[i, v]), (-1.0, b.split[i, self.cut[v]])]
+            terms += [(1.0, b.supply[i, v]), (1.0, b.first[i, v]), (-1.0, b.split[i, place[v]])]
         return linear(terms) == 0
 
-    def units_follow_the_ring(self, b: Any, i: int, u: int, v: int) -> Any:
-        """Units take arcs that the ring passes."""
-        return linear([(1.0, b.reach[i, u, v]), (-float(self.others(i)), b.passes[i, u, v])]) <= 0
-
-    def core_carries_rings(self, b: Any, u: int, v: int) -> Any:
-        """Rates as parts of the arc's bandwidth."""
-        limit = self.core.arcs[u, v]
-        terms = [(float(self.data.rate[i]) / limit, b.passes[i, u, v]) for i in self.at if (i, u, v) in b.PASSES]
-        return linear(terms) <= 1 if terms else pyo.Constraint.Skip
+    @block.Constraint(block.PASSES, doc="units take arcs that the ring passes")
+    def units_follow_the_ring(b: Any, i: int, u: int, v: int) -> Any:
+        return linear([(1.0, b.reach[i, u, v]), (-float(others[i]), b.passes[i, u, v])]) <= 0
 
 
 def start_circulations(block: pyo.Block, rings: Mapping[int, Ring]) -> None:

@@ -23,7 +23,6 @@ The counting by multisets is Gilmore and Gomory's of cutting stock.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -40,26 +39,43 @@ def add_patterns(block: pyo.Block, data: SlotData, patterns: Patterns) -> list[t
 
     Expects ``width[i, w]``. Leaves ``workers[i, r]``, workers of jobs with a ring in group r, if there are several.
     """
-    rows = _Rows(block, data, patterns)
-    ringed, groups = list(patterns.kind), patterns.groups
+    groups = patterns.groups
+    classes = [(r, c) for r, group in enumerate(groups) for c in range(len(group))]
+    solos = [(r, c, p) for r, c in classes for p in range(len(groups[r][c].solos))]
+    # Without the empty one.
+    shares = [(r, c, q) for r, c in classes for q in range(1, len(groups[r][c].shares))]
     block.GROUPS = pyo.RangeSet(0, len(groups) - 1, doc="groups of servers")
-    block.CLASSES = pyo.Set(
-        dimen=2, initialize=[(r, c) for r, group in enumerate(groups) for c in range(len(group))], doc="group, class"
-    )
-    block.SOLO_PATTERNS = pyo.Set(dimen=3, initialize=[(*rc, p) for rc in block.CLASSES for p in rows.solos(*rc)])
-    block.SHARE_PATTERNS = pyo.Set(dimen=3, initialize=[(*rc, q) for rc in block.CLASSES for q in rows.shares(*rc)])
+    block.CLASSES = pyo.Set(dimen=2, initialize=classes, doc="group, class")
+    block.SOLO_PATTERNS = pyo.Set(dimen=3, initialize=solos)
+    block.SHARE_PATTERNS = pyo.Set(dimen=3, initialize=shares)
     count = {"domain": pyo.NonNegativeIntegers, "bounds": lambda _, r, c, *p: (0, len(groups[r][c].servers))}
     block.solo_servers = pyo.Var(
         block.SOLO_PATTERNS, doc="awake servers that have these widths for themselves", **count
     )
     block.share_servers = pyo.Var(block.SHARE_PATTERNS, doc="servers that have these parts of jobs", **count)
+    _add_jobs(block, data, patterns)
+    _add_servers(block, patterns)
+    _add_loose_workers(block, patterns)
+    if len(groups) > 1:
+        _add_workers(block, data, patterns)
+    return _costs(block, patterns)
 
-    solo = [(i, w, r) for i in ringed for w in data.gains[i] for r in block.GROUPS if w <= patterns.most(r)]
-    spread = [(i, w) for i in ringed for w in data.gains[i] if w > 1]
-    parts = [(i, m, r) for i in ringed for r in block.GROUPS for m in rows.sizes(i, r)]
+
+def _add_jobs(block: pyo.Block, data: SlotData, patterns: Patterns) -> None:
+    """Jobs with a ring are on one server or have parts on several."""
+    ringed, gains = list(patterns.kind), data.gains
+    sizes = {(i, r): patterns.parts(i, r, data.most(i)) for i in ringed for r in block.GROUPS}
+    solo = [(i, w, r) for i in ringed for w in gains[i] for r in block.GROUPS if w <= patterns.most(r)]
+    spread = {i: wide for i in ringed if (wide := [w for w in gains[i] if w > 1])}
     block.SOLO = pyo.Set(dimen=3, initialize=solo, doc="job, width that fits on a server, group")
-    block.SPREAD = pyo.Set(dimen=2, initialize=spread, doc="job, width of at least 2")
-    block.PARTS = pyo.Set(dimen=3, initialize=parts, doc="job, workers on a server with others elsewhere, group")
+    block.SPREAD = pyo.Set(
+        dimen=2, initialize=[(i, w) for i, wide in spread.items() for w in wide], doc="job, width of at least 2"
+    )
+    block.PARTS = pyo.Set(
+        dimen=3,
+        initialize=[(i, m, r) for (i, r), own in sizes.items() for m in own],
+        doc="job, workers on a server with others elsewhere, group",
+    )
     block.solo = pyo.Var(block.SOLO, domain=pyo.Binary, doc="all workers are on one server of the group")
     block.spread = pyo.Var(block.SPREAD, domain=pyo.Binary, doc="workers are on several servers")
     block.parts = pyo.Var(
@@ -68,180 +84,146 @@ def add_patterns(block: pyo.Block, data: SlotData, patterns: Patterns) -> list[t
         bounds=lambda _, i, m, r: (0, data.most(i) // m),
         doc="servers of the group that have a given number of the job's workers",
     )
-    block.RINGED_WIDTHS = pyo.Set(dimen=2, initialize=[(i, w) for i in ringed for w in data.gains[i]])
-    block.width_is_solo_or_spread = pyo.Constraint(
-        block.RINGED_WIDTHS,
-        rule=rows.width_is_solo_or_spread,
-        doc="a job is on one server of some group, or on several",
-    )
-    block.SPREADING = pyo.Set(initialize=sorted({i for i, _ in spread}), doc="jobs that may be on several servers")
-    block.parts_make_the_width = pyo.Constraint(
-        block.SPREADING, rule=rows.parts_make_the_width, doc="parts add up to the width"
-    )
-    block.parts_are_several = pyo.Constraint(
-        block.SPREADING,
-        rule=rows.parts_are_several,
-        doc="a job has two parts at least, and as many as the largest servers make necessary",
-    )
-    block.SOLO_WIDTHS = pyo.Set(dimen=2, initialize=sorted({(w, r) for _, w, r in solo}), doc="width, group")
-    block.solos_have_servers = pyo.Constraint(
-        block.SOLO_WIDTHS, rule=rows.solos_have_servers, doc="solo jobs of a width are what patterns have of it"
-    )
-    block.PART_SIZES = pyo.Set(
-        dimen=3, initialize=sorted({(m, patterns.kind[i], r) for i, m, r in parts}), doc="workers, kind of job, group"
-    )
-    block.parts_have_servers = pyo.Constraint(
-        block.PART_SIZES,
-        rule=rows.parts_have_servers,
-        doc="parts of a size of jobs of a kind are what patterns have of them",
-    )
-    block.servers_are_enough = pyo.Constraint(
-        block.CLASSES,
-        rule=rows.servers_are_enough,
-        doc="a server has one pattern of solo jobs, maybe that of none; if it has none at all, it is asleep",
-    )
-    block.RESTS = pyo.Set(
-        dimen=3,
-        initialize=[(r, c, size) for r, c in block.CLASSES for size in range(1, groups[r][c].places + 1)],
-        doc="group, class, places left by solo jobs",
-    )
-    block.parts_fit_the_rest = pyo.Constraint(
-        block.RESTS,
-        rule=rows.parts_fit_the_rest,
-        doc="servers with parts that need s places are at most those where solo jobs leave s",
-    )
-    block.loose = pyo.Var(block.CLASSES, bounds=(0, None), doc="workers of jobs without a ring")
-    block.loose_workers_have_servers = pyo.Constraint(
-        rule=rows.loose_workers_have_servers, doc="workers without a ring may be anywhere"
-    )
-    block.loose_workers_fit = pyo.Constraint(
-        block.CLASSES,
-        rule=rows.loose_workers_fit,
-        doc="workers without a ring take what the others leave of servers that are awake",
-    )
-    if len(groups) > 1:
-        places = [(i, r) for i in ringed for r in block.GROUPS if rows.in_group(i, r)]
-        block.PLACES = pyo.Set(dimen=2, initialize=places, doc="job with a ring, group that holds workers of it")
-        block.workers = pyo.Var(block.PLACES, bounds=lambda _, i, r: (0, data.most(i)), doc="of the job in the group")
-        block.workers_are_solo_or_parts = pyo.Constraint(
-            block.PLACES, rule=rows.workers_are_solo_or_parts, doc="workers in a group are solo or parts"
-        )
-    return rows.costs()
+    block.RINGED_WIDTHS = pyo.Set(dimen=2, initialize=[(i, w) for i in ringed for w in gains[i]])
 
+    def parts_of(b: Any, i: int) -> list[tuple[int, Any]]:
+        return [(m, b.parts[i, m, r]) for r in b.GROUPS for m in sizes[i, r]]
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rules of the constraints."""
-
-    block: Any
-    data: SlotData
-    patterns: Patterns
-
-    def solos(self, r: int, c: int) -> range:
-        """Places of the patterns of solo jobs."""
-        return range(len(self.patterns.groups[r][c].solos))
-
-    def shares(self, r: int, c: int) -> range:
-        """Places of the patterns of parts, without the empty one."""
-        return range(1, len(self.patterns.groups[r][c].shares))
-
-    def sizes(self, i: int, r: int) -> list[int]:
-        """Parts that a job may have in a group."""
-        return self.patterns.parts(i, r, self.data.most(i))
-
-    def in_group(self, i: int, r: int) -> list[tuple[float, Any]]:
-        """Terms of a job's workers in a group."""
-        b = self.block
-        found = [(float(w), b.solo[i, w, r]) for w in self.data.gains[i] if (i, w, r) in b.SOLO]
-        return found + [(float(m), b.parts[i, m, r]) for m in self.sizes(i, r)]
-
-    def _parts(self, i: int) -> list[tuple[int, Any]]:
-        return [(m, self.block.parts[i, m, r]) for r in self.block.GROUPS for m in self.sizes(i, r)]
-
-    def width_is_solo_or_spread(self, b: Any, i: int, w: int) -> Any:
-        """A job is on one server of some group, or on several."""
+    @block.Constraint(block.RINGED_WIDTHS, doc="a job is on one server of some group, or on several")
+    def width_is_solo_or_spread(b: Any, i: int, w: int) -> Any:
         terms = [(1.0, b.solo[i, w, r]) for r in b.GROUPS if (i, w, r) in b.SOLO]
         return linear([*terms, *((1.0, b.spread[i, w]) for _ in range(w > 1)), (-1.0, b.width[i, w])]) == 0
 
-    def _spread(self, i: int) -> list[int]:
-        return [w for w in self.data.gains[i] if w > 1]
+    block.SPREADING = pyo.Set(initialize=sorted(spread), doc="jobs that may be on several servers")
 
-    def parts_make_the_width(self, b: Any, i: int) -> Any:
-        """Parts add up to the width."""
-        terms = [(float(m), part) for m, part in self._parts(i)]
-        return linear([*terms, *((-float(w), b.spread[i, w]) for w in self._spread(i))]) == 0
+    @block.Constraint(block.SPREADING, doc="parts add up to the width")
+    def parts_make_the_width(b: Any, i: int) -> Any:
+        terms = [(float(m), part) for m, part in parts_of(b, i)]
+        return linear([*terms, *((-float(w), b.spread[i, w]) for w in spread[i])]) == 0
 
-    def parts_are_several(self, b: Any, i: int) -> Any:
-        """At least two, and as many as the largest servers make necessary."""
-        largest = max(map(self.patterns.most, b.GROUPS))
-        terms = [(1.0, part) for _, part in self._parts(i)]
-        return linear([*terms, *((-float(max(2, ceil(w / largest))), b.spread[i, w]) for w in self._spread(i))]) >= 0
+    @block.Constraint(
+        block.SPREADING, doc="a job has two parts at least, and as many as the largest servers make necessary"
+    )
+    def parts_are_several(b: Any, i: int) -> Any:
+        largest = max(map(patterns.most, b.GROUPS))
+        terms = [(1.0, part) for _, part in parts_of(b, i)]
+        return linear([*terms, *((-float(max(2, ceil(w / largest))), b.spread[i, w]) for w in spread[i])]) >= 0
 
-    def solos_have_servers(self, b: Any, w: int, r: int) -> Any:
-        """Solo jobs of a width are what patterns have of it."""
-        jobs = [(1.0, b.solo[i, w, r]) for i in self.patterns.kind if (i, w, r) in b.SOLO]
+
+def _add_servers(block: pyo.Block, patterns: Patterns) -> None:
+    """Servers have patterns, which hold the jobs' workers and fit together."""
+    groups, kind = patterns.groups, patterns.kind
+    block.SOLO_WIDTHS = pyo.Set(dimen=2, initialize=sorted({(w, r) for _, w, r in block.SOLO}), doc="width, group")
+
+    @block.Constraint(block.SOLO_WIDTHS, doc="solo jobs of a width are what patterns have of it")
+    def solos_have_servers(b: Any, w: int, r: int) -> Any:
+        jobs = [(1.0, b.solo[i, w, r]) for i in kind if (i, w, r) in b.SOLO]
         held = [
             (-float(times), b.solo_servers[r, c, p])
-            for c, one in enumerate(self.patterns.groups[r])
+            for c, one in enumerate(groups[r])
             for p, solo in enumerate(one.solos)
             if (times := solo.count(w))
         ]
         return linear([*jobs, *held]) == 0
 
-    def parts_have_servers(self, b: Any, m: int, k: int, r: int) -> Any:
-        """Parts of a size of jobs of a kind are what patterns have of them."""
-        jobs = [(1.0, b.parts[i, m, r]) for i, kind in self.patterns.kind.items() if kind == k and (i, m, r) in b.PARTS]
+    block.PART_SIZES = pyo.Set(
+        dimen=3, initialize=sorted({(m, kind[i], r) for i, m, r in block.PARTS}), doc="workers, kind of job, group"
+    )
+
+    @block.Constraint(block.PART_SIZES, doc="parts of a size of jobs of a kind are what patterns have of them")
+    def parts_have_servers(b: Any, m: int, k: int, r: int) -> Any:
+        jobs = [(1.0, b.parts[i, m, r]) for i, own in kind.items() if own == k and (i, m, r) in b.PARTS]
         held = [
             (-float(times), b.share_servers[r, c, q])
-            for c, one in enumerate(self.patterns.groups[r])
+            for c, one in enumerate(groups[r])
             for q, share in enumerate(one.shares)
             if (times := share.count((m, k)))
         ]
         return linear([*jobs, *held]) == 0
 
-    def servers_are_enough(self, b: Any, r: int, c: int) -> Any:
-        """A server has one pattern of solo jobs, maybe that of none; if it has none at all, it is asleep."""
-        terms = [(1.0, b.solo_servers[r, c, p]) for p in self.solos(r, c)]
-        return linear(terms) <= len(self.patterns.groups[r][c].servers)
+    @block.Constraint(
+        block.CLASSES,
+        doc="a server has one pattern of solo jobs, maybe that of none; if it has none at all, it is asleep",
+    )
+    def servers_are_enough(b: Any, r: int, c: int) -> Any:
+        terms = [(1.0, b.solo_servers[r, c, p]) for p, _ in _solos(patterns, r, c)]
+        return linear(terms) <= len(groups[r][c].servers)
 
-    def parts_fit_the_rest(self, b: Any, r: int, c: int, size: int) -> Any:
-        """Servers with parts that need s places are at most those where solo jobs leave s places free."""
-        one = self.patterns.groups[r][c]
-        shares = [(1.0, b.share_servers[r, c, q]) for q in self.shares(r, c) if _total(one.shares[q]) >= size]
-        rests = [(-1.0, b.solo_servers[r, c, p]) for p in self.solos(r, c) if one.places - sum(one.solos[p]) >= size]
+    block.RESTS = pyo.Set(
+        dimen=3,
+        initialize=[(r, c, size) for r, c in block.CLASSES for size in range(1, groups[r][c].places + 1)],
+        doc="group, class, places left by solo jobs",
+    )
+
+    @block.Constraint(
+        block.RESTS, doc="servers with parts that need s places are at most those where solo jobs leave s"
+    )
+    def parts_fit_the_rest(b: Any, r: int, c: int, size: int) -> Any:
+        places = groups[r][c].places
+        shares = [(1.0, b.share_servers[r, c, q]) for q, total in _shares(patterns, r, c) if total >= size]
+        rests = [(-1.0, b.solo_servers[r, c, p]) for p, total in _solos(patterns, r, c) if places - total >= size]
         return linear([*shares, *rests]) <= 0 if shares else pyo.Constraint.Skip
 
-    def loose_workers_have_servers(self, b: Any) -> Any:
-        """Workers without a ring may be anywhere."""
-        jobs = [(float(w), b.width[i, w]) for i, w in b.WIDTHS if i not in self.patterns.kind]
+
+def _add_loose_workers(block: pyo.Block, patterns: Patterns) -> None:
+    """Workers of jobs without a ring are on what is left of servers that are awake."""
+    block.loose = pyo.Var(block.CLASSES, bounds=(0, None), doc="workers of jobs without a ring")
+
+    @block.Constraint(doc="workers without a ring may be anywhere")
+    def loose_workers_have_servers(b: Any) -> Any:
+        jobs = [(float(w), b.width[i, w]) for i, w in b.WIDTHS if i not in patterns.kind]
         return linear([*jobs, *((-1.0, b.loose[rc]) for rc in b.CLASSES)]) == 0
 
-    def loose_workers_fit(self, b: Any, r: int, c: int) -> Any:
-        """They take what the others leave of servers that are awake."""
-        one = self.patterns.groups[r][c]
-        rests = [(float(sum(one.solos[p]) - one.places), b.solo_servers[r, c, p]) for p in self.solos(r, c)]
-        taken = [(float(_total(one.shares[q])), b.share_servers[r, c, q]) for q in self.shares(r, c)]
+    @block.Constraint(block.CLASSES, doc="workers without a ring take what the others leave of servers that are awake")
+    def loose_workers_fit(b: Any, r: int, c: int) -> Any:
+        places = patterns.groups[r][c].places
+        rests = [(float(total - places), b.solo_servers[r, c, p]) for p, total in _solos(patterns, r, c)]
+        taken = [(float(total), b.share_servers[r, c, q]) for q, total in _shares(patterns, r, c)]
         return linear([*rests, *taken, (1.0, b.loose[r, c])]) <= 0
 
-    def workers_are_solo_or_parts(self, b: Any, i: int, r: int) -> Any:
-        """Workers in a group."""
-        return linear([*self.in_group(i, r), (-1.0, b.workers[i, r])]) == 0
 
-    def costs(self) -> list[tuple[float, Any]]:
-        """Terms of the cost of energy."""
-        b, found = self.block, []
-        for r, c in b.CLASSES:
-            one = self.patterns.groups[r][c]
-            if one.worker_cost or one.idle_cost:
-                found += [
-                    (one.idle_cost + one.worker_cost * sum(one.solos[p]), b.solo_servers[r, c, p])
-                    for p in self.solos(r, c)
-                ]
-                found += [
-                    (one.worker_cost * _total(one.shares[q]), b.share_servers[r, c, q]) for q in self.shares(r, c)
-                ]
-                found.append((one.worker_cost, b.loose[r, c]))
-        return found
+def _add_workers(block: pyo.Block, data: SlotData, patterns: Patterns) -> None:
+    """How many workers a job with a ring has in each group."""
+    held = {
+        (i, r): [(float(w), block.solo[i, w, r]) for w in data.gains[i] if (i, w, r) in block.SOLO]
+        + [(float(m), block.parts[i, m, r]) for m in patterns.parts(i, r, data.most(i))]
+        for i in patterns.kind
+        for r in block.GROUPS
+    }
+    block.PLACES = pyo.Set(
+        dimen=2,
+        initialize=[pair for pair, terms in held.items() if terms],
+        doc="job with a ring, group that holds workers of it",
+    )
+    block.workers = pyo.Var(block.PLACES, bounds=lambda _, i, r: (0, data.most(i)), doc="of the job in the group")
+
+    @block.Constraint(block.PLACES, doc="workers in a group are solo or parts")
+    def workers_are_solo_or_parts(b: Any, i: int, r: int) -> Any:
+        return linear([*held[i, r], (-1.0, b.workers[i, r])]) == 0
+
+
+def _costs(block: Any, patterns: Patterns) -> list[tuple[float, Any]]:
+    """Terms of the cost of energy."""
+    found = []
+    for r, c in block.CLASSES:
+        one = patterns.groups[r][c]
+        if one.worker_cost or one.idle_cost:
+            for p, total in _solos(patterns, r, c):
+                found.append((one.idle_cost + one.worker_cost * total, block.solo_servers[r, c, p]))
+            for q, total in _shares(patterns, r, c):
+                found.append((one.worker_cost * total, block.share_servers[r, c, q]))
+            found.append((one.worker_cost, block.loose[r, c]))
+    return found
+
+
+def _solos(patterns: Patterns, r: int, c: int) -> list[tuple[int, int]]:
+    """Place and workers of each pattern of solo jobs."""
+    return [(p, sum(solo)) for p, solo in enumerate(patterns.groups[r][c].solos)]
+
+
+def _shares(patterns: Patterns, r: int, c: int) -> list[tuple[int, int]]:
+    """Place and workers of each pattern of parts, without the empty one."""
+    return [(q, _total(share)) for q, share in enumerate(patterns.groups[r][c].shares) if q]
 
 
 def _total(share: Pattern) -> int:

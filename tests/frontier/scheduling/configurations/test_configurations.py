@@ -68,7 +68,7 @@ def test_tiny_instances_have_bounds_and_with_types_their_optimum(features):
         best = brute_force(instance).objective
         result = method.solve(instance, Limits(gap=2e-5))
         assert result.objective <= best * (1 + 1e-9)
-        if instance.typed and instance.objective == "utility":  # the rest is left to other methods
+        if instance.accelerators.matter and instance.objective == "utility":  # the rest is left to other methods
             assert result.objective == pytest.approx(best, rel=1e-5, abs=1e-9)
             assert result.status is Status.OPTIMAL
         bounds = [point.bound for point in result.trace if point.bound is not None]
