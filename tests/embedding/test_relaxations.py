@@ -17,7 +17,7 @@ def test_every_relaxation_is_as_strong_as_its_pin(held, capsys):
     known, weaker, stronger = programs(), [], []
     for pin in (each for each in held if each.formulation in known):
         now = measured(known[pin.formulation], pin.instance)
-        worse = ["no optimum"] if now is None else now.weaker_than(pin)
+        worse = ["it is refused, or has no optimum"] if now is None else now.weaker_than(pin)
         weaker += [f"{pin.formulation} on {pin.instance}: {', '.join(worse)}"] * bool(worse)
         stronger += [f"{pin.formulation} on {pin.instance}"] * (not worse and bool(pin.weaker_than(now)))
     with capsys.disabled():

@@ -174,8 +174,11 @@ def _price(column):
 
 
 def measured(program, name, slow=False):
-    """The pin of a formulation on a bundled instance as the code is now; None where its relaxation has no optimum."""
-    relaxed = Relaxed(program, cases.loaded(name))
+    """The pin of a formulation on a bundled instance as the code is now; None if it refuses it or has no optimum."""
+    instance = cases.loaded(name)
+    if hasattr(made := program.make(instance), "refuses") and made.refuses(instance) is not None:
+        return None
+    relaxed = Relaxed(program, instance)
     value, rows, priced = relaxed.solve()
     if value is None:
         return None
@@ -249,7 +252,7 @@ def renewed(old, weaker, asked=()):
             continue
         for pin in its:
             now = measured(program, pin.instance, pin.slow)
-            worse = ["there is no optimum"] if now is None else now.weaker_than(pin)
+            worse = ["it is refused, or has no optimum"] if now is None else now.weaker_than(pin)
             if worse and name not in weaker:
                 refused.append(f"{name} on {pin.instance} is weaker: {', '.join(worse)}")
                 now = pin
