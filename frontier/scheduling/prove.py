@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ddlopt.certificates.scheduling import PriceCertificate
@@ -21,14 +21,24 @@ from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.slot.rates import Floats
 
-_UNITS = 2**44
-"""Of the target: a unit is nothing beside a gap, and numbers stay far below those that the checker refuses."""
-_SLACK = 1e-9
-"""Of a job's surplus, for what floating point is off by."""
-_CHARGED, _ROOM = 1e-7, 20_000
-"""Part of the target that a bound by charges leaves for rounding, and beginnings of plans kept for its values."""
-_MOST_WORK = 2**30
-"""In units of 25 ns, of the best plans of all jobs: more takes minutes over all rounds."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How whole numbers are chosen, and when no proof is tried."""
+
+    units: int = 2**44
+    """Of the target: a unit is nothing beside a gap, and numbers stay far below those that the checker refuses."""
+    slack: float = 1e-9
+    """Of a job's surplus, for what floating point is off by."""
+    charged: float = 1e-7
+    """Part of the target that a bound by charges leaves for rounding."""
+    room: int = 20_000
+    """Beginnings of plans kept for the values of its plans."""
+    most_work: int = 2**30
+    """In units of 25 ns, of the best plans of all jobs: more takes minutes over all rounds."""
+
+
+_EFFORT = Effort()
 
 
 def prove(
@@ -42,10 +52,10 @@ def prove(
     if target <= 0:
         return None
     if instance.goal.counts_ratios:
-        asked, start, most = in_time(instance, target), None, len(instance.jobs) - Fraction(1, _UNITS)
+        asked, start, most = in_time(instance, target), None, len(instance.jobs) - Fraction(1, _EFFORT.units)
     else:
         asked, start, most = instance, solution, target
-    if not asked.goal.counts_utilities or work_of_plans(asked) > _MOST_WORK:
+    if not asked.goal.counts_utilities or work_of_plans(asked) > _EFFORT.most_work:
         return None
     found = _best(asked, start, expired)
     if found is None or expired():
@@ -71,7 +81,7 @@ def _by_prices(
     target: Fraction,
 ) -> PriceCertificate | None:
     """Prices in whole numbers, if what they say is enough."""
-    scale = max(1, math.floor(_UNITS / most))
+    scale = max(1, math.floor(_EFFORT.units / most))
     cluster = Cluster(asked)
     whole = [[max(0, round(price * scale)) for price in row] for row in prices.tolist()]
     income = sum((c * sum(row[r] for row in whole) for r, c in enumerate(cluster.capacity)), Fraction(0))
@@ -91,13 +101,13 @@ def _by_charges(instance: SchedulingInstance, target: Fraction, expired: Callabl
         return None
     patterned = PatternedPlans(jobs, Asked(expired))
     try:
-        patterned.improve(float(target) * (1 - _CHARGED))
+        patterned.improve(float(target) * (1 - _EFFORT.charged))
     finally:
         patterned.master.close()
     if patterned.best.bound > target or expired():
         return None
-    values = jobs.plans_at(patterned.best.charges, patterned.best.income, _SLACK, _ROOM)[1]
-    scale, places = max(1, math.floor(_UNITS / target)), range(len(instance.jobs))
+    values = jobs.plans_at(patterned.best.charges, patterned.best.income, _EFFORT.slack, _EFFORT.room)[1]
+    scale, places = max(1, math.floor(_EFFORT.units / target)), range(len(instance.jobs))
     options = [options_of(instance, cluster, place) for place in places]
     by_job = [(jobs.options_of(place), costs) for place, costs in enumerate(jobs.by_job(patterned.best.charges))]
     charges: list[list[list[int]]] = []
@@ -125,7 +135,7 @@ def _charge(option: tuple[tuple[int, ...], int], own: list[tuple[tuple[int, ...]
 
 def _surplus(instance: SchedulingInstance, values: Floats, scale: int, most: int) -> list[int] | None:
     """Of each job what its plans are worth at most, of ``most`` units in all; None if they are worth more."""
-    least = [math.ceil(max(0.0, value) * (1 + _SLACK) * scale) + instance.slots for value in values.tolist()]
+    least = [math.ceil(max(0.0, value) * (1 + _EFFORT.slack) * scale) + instance.slots for value in values.tolist()]
     spare = most - sum(least)
     # Plans that are nearly as good are the more, the less a job may be off by: all that is to spare is given out.
     return None if spare < 0 else [each + spare // len(least) for each in least]

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,12 +12,22 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.times.bounds import whole_seconds
 from ddlopt.models.tolerances import ROUNDING
 
-_WORK = 12_000_000
-"""Slots of jobs that are looked at in all rounds together: some seconds."""
-_ROUNDS = 40
-"""Prices that are tried: on a trace of 243 jobs more of them add nothing."""
-# Of the step that would close the gap at once, if the direction were right; not tuned.
-_FIRST_STEP, _SHRINK = 1.0, 0.7
+
+@dataclass(frozen=True)
+class Effort:
+    """How long prices are improved, and in which steps."""
+
+    work: int = 12_000_000
+    """Slots of jobs that are looked at in all rounds together: some seconds."""
+    rounds: int = 40
+    """Prices that are tried: on a trace of 243 jobs more of them add nothing."""
+    first_step: float = 1.0
+    """Of the step that would close the gap at once, if the direction were right; not tuned."""
+    shrink: float = 0.7
+    """Factor of the step where a price gains nothing; not tuned."""
+
+
+_EFFORT = Effort()
 
 
 def completion_bound(instance: SchedulingInstance) -> float | None:
@@ -56,17 +67,17 @@ def priced_bound(jobs: Needs, resource: WholeResource) -> float:
     plans = _Plans(jobs, resource)
     prices, achieved = _first_prices(jobs, resource)
     best = value = -np.inf
-    step, spent = _FIRST_STEP, 0
-    for _ in range(_ROUNDS):
+    step, spent = _EFFORT.first_step, 0
+    for _ in range(_EFFORT.rounds):
         value, used, looked = plans.at(prices)
         spent += looked
         if value > best:
             best, kept, taken = value, prices, used
         else:
-            step *= _SHRINK
-        if spent + looked > _WORK or best >= achieved:
+            step *= _EFFORT.shrink
+        if spent + looked > _EFFORT.work or best >= achieved:
             break
-        if step < _FIRST_STEP * _SHRINK**3 and value < best:
+        if step < _EFFORT.first_step * _EFFORT.shrink**3 and value < best:
             value, prices, used = best, kept, taken
         slope = used - resource.capacity
         slope[(prices <= 0) & (slope < 0)] = 0.0
@@ -197,4 +208,4 @@ def _first_prices(jobs: Needs, resource: WholeResource) -> tuple[Floats, float]:
 
 def is_worth_trying(jobs: Needs, resources: Sequence[WholeResource]) -> bool:
     """Whether a round takes little enough."""
-    return len(resources) * float((jobs.slots + 1).sum()) <= _WORK / 60
+    return len(resources) * float((jobs.slots + 1).sum()) <= _EFFORT.work / 60
