@@ -83,10 +83,13 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     its workers are (:class:`~ddlopt.frontier.scheduling.prices.plan_pricing.PlanPricing`); whole plans are then
     improved as ``type-windows`` does.
 
-    Where changes lose time, or runs have a least length, slots of an interval differ, and a plan says in which slots it
-    has which width (the same, with plans that are kept). Sweeps are those of ``kept-runs``. Widths are then charged for
-    by what fits into a slot, which bounds better than prices of capacities
-    (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too).
+    Where changes lose time, or runs have a least length, slots of an interval differ, and a plan says in which
+    slots it has which width (the same, with plans that are kept). Sweeps are those
+    of ``kept-runs``. Widths are then charged for by what fits into a slot, which bounds better than prices of
+    capacities (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`; with types too). Plans
+    are listed in the end that take no more from the bound B than :math:`\delta`, so that a
+    schedule with any other has at most :math:`B - \delta`: if they are few for a :math:`\delta` as large as the gap,
+    the program over them proves the optimum.
 
     Parameters
     ----------

@@ -71,14 +71,16 @@ class Rounds:
         spans_of = each_slot if pricing.keeps else interchangeable_slots
         self.lengths, self.span_of = spans_of(pricing.instance)
         self.firsts: Ints = np.array([np.argmax(self.span_of == k) for k in range(len(self.lengths))])
-        # The rows of the program: what each resource has in each interval.
-        room = np.outer(self.lengths, pricing.capacity).ravel()
-        self.master = PlanMaster(room, len(pricing.instance.jobs))
+        self.master = self.new_master()
         self.workers: list[Ints] = []
         self.best: PlanAnswer | None = None
         self.figures: dict[str, Any] = {}
         self._smoothing = Smoothing(effort.smoothing)
         self._known: dict[tuple[int, bytes], int] = {}
+
+    def new_master(self) -> PlanMaster:
+        """A program of the same capacities, without plans."""
+        return PlanMaster(np.outer(self.lengths, self.pricing.capacity).ravel(), len(self.pricing.instance.jobs))
 
     @property
     def bound(self) -> float:

@@ -201,3 +201,87 @@ def best_kept_plan(
                 plan[k] = choices[label]
         label, end = parents[label], froms[label]
     return best, max(best, ceiling) + slack, plan
+
+
+@kernel(f"({UTILITIES}, i8, f8[:, ::1], f8[::1], f8[::1], i8, i8, f8, i8)", thorough=True)
+def near_best_plans(
+    jobs: Utilities,
+    i: int,
+    prices: Floats,
+    gains: Floats,
+    changed: Floats,
+    least: int,
+    steps: int,
+    bar: float,
+    most: int,
+) -> tuple[bool, Ints]:
+    """(m, n) places of widths, of all plans of job i worth, less cost, at least ``bar``, unless they are too many.
+
+    Plans that go on although the job has finished are left out, and so is that of no slot. As in
+    :func:`best_kept_plan`, but no label is dropped for another.
+
+    Parameters
+    ----------
+    most : int
+        Labels up to which they are listed.
+
+    Returns
+    -------
+    (bool, (m, n) array)
+        Whether these are all of them.
+    """
+    n, idle = prices.shape
+    whole = jobs.needed[i] if jobs.needed[i] > 0 else 1.0
+    finished = (whole if jobs.needed[i] > 0 else _FINISHED) * (1 - ROUNDING)
+    paid = _paid(prices)
+    ahead = _ahead(jobs, i, paid, gains, changed, least, steps)
+    parts, costs, ends = np.zeros(_LABELS), np.zeros(_LABELS), np.zeros(_LABELS, np.int64)
+    parents, choices = np.full(_LABELS, -1, np.int64), np.full(_LABELS, idle, np.int64)
+    good, count, source, listed = np.zeros(_LABELS, np.int64), 1, 0, 0
+    while source < count:
+        first = ends[source]
+        for k in range(first, n if source == 0 else min(n, first + 1)):
+            for w in range(idle + 1):
+                goes_on = w == choices[source]
+                if w == idle and (source == 0 or k + 1 == n):
+                    continue
+                if source > 0 and parts[source] >= whole:
+                    continue
+                part, cost, end = parts[source], costs[source], k + 1
+                value = -np.inf
+                if w < idle:
+                    length = 1 if goes_on else min(least, n - k)
+                    opening = gains[w] if goes_on or source == 0 else changed[w]
+                    part, m = _run(part, opening, gains[w], length, finished, whole)
+                    end = k + m
+                    cost += paid[w, end] - paid[w, k]
+                    value = worth_of(jobs, i, part) - cost
+                step = min(steps, np.int64(np.ceil(part / whole * steps * (1 - ROUNDING))))
+                if max(value, ahead[end, w, step] - cost) < bar:
+                    continue
+                if count >= most:
+                    return False, np.zeros((0, n), np.int64)
+                if count == len(parts):
+                    parts, costs, ends = grown(parts, count + 1), grown(costs, count + 1), grown(ends, count + 1)
+                    parents, choices = grown(parents, count + 1), grown(choices, count + 1)
+                    good = grown(good, count + 1)
+                parts[count], costs[count], ends[count] = part, cost, end
+                parents[count], choices[count] = source, w
+                # Label 0 has waited up to slot k; what is between ``ends`` of a parent and the start is idle.
+                good[count] = end - k if w < idle else 0
+                if value >= bar:
+                    good[count] = -good[count]
+                    listed += 1
+                count += 1
+        source += 1
+    plans, row = np.full((listed, n), -1, np.int64), 0
+    for label in range(count):
+        if good[label] < 0:
+            here = label
+            while here > 0:
+                if choices[here] < idle:
+                    for k in range(ends[here] - abs(good[here]), ends[here]):
+                        plans[row, k] = choices[here]
+                here = parents[here]
+            row += 1
+    return True, plans

@@ -36,6 +36,8 @@ class Effort:
     """Fewest steps: rounded up to fewer, progress in each slot looks like all of it, and nothing is pruned."""
     cells: int = 2**22
     """Of the table of that look ahead, where it has the finest steps: 32 MB."""
+    listed: int = 2**14
+    """Steps where plans are listed, in four times as much memory: what rounding makes look good enough is listed."""
 
 
 EFFORT = Effort()
@@ -244,6 +246,37 @@ class PlanPricing:
             slack,
             most,
         )
+        return found
+
+    def near_best(self, costs: Sequence[Floats], values: Floats, slack: float, most: int) -> list[Ints] | None:
+        """Of every job the (m, T) offers of all plans that are worth, less cost, at least ``values[job] - slack``.
+
+        None if that takes more than ``most`` beginnings of plans. Prices certify a bound, from which each job takes
+        what its plan is worth less than the best: plans that take more are in no schedule better than the rest of it.
+        Plans that go on after the job has finished are left out; without that it has as much, for no more.
+
+        Parameters
+        ----------
+        costs : list of (T, O) array
+            Of each job's offers.
+        values : (I,) array
+            No less than what the best plan of each job is worth.
+        """
+        found = []
+        for i, job in enumerate(self.instance.jobs):
+            window = slice(job.arrival, self.instance.last_slot(i))
+            mine = np.ascontiguousarray(costs[i][window])
+            bar = values[i] - slack - BOUND_MARGIN * (abs(values[i]) + float(mine.max(axis=1).sum()))
+            steps = self._steps(i, EFFORT.listed)
+            complete, plans = kept_kernels.near_best_plans(
+                self._utilities, i, mine, self.parts[i], self._changed[i], job.least_run_slots, steps, bar, most
+            )
+            if not complete:
+                return None
+            most -= len(plans)
+            offers = np.full((len(plans), self.instance.slots), -1, dtype=np.int64)
+            offers[:, window] = plans
+            found.append(offers)
         return found
 
     def _steps(self, job: int, finest: int) -> int:

@@ -1,4 +1,4 @@
-"""Plans that keep their widths: the best against every sequence of widths, bounds against optima."""
+"""Plans that keep their widths: the best and all near it against every sequence of widths, bounds against optima."""
 
 import itertools
 
@@ -8,6 +8,7 @@ from scheduling_brute_force import CONCAVE, brute_force, random_instance
 from volume import for_each, seeds
 
 from ddlopt import instances
+from ddlopt.frontier.scheduling.job_plans import kept_search
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.scheduling import AllOrNothing, Capped, SchedulingInstance, evaluate
@@ -48,7 +49,7 @@ def all_plans(instance, prices):
 
 
 @for_each("seed", seeds(9, 200))
-def test_the_best_plan_is_that_of_trying_everything(seed):
+def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
     asked = drawn(seed, 1, 5)
     rng = np.random.default_rng(seed)
     prices = rng.random((5, 1)) * rng.choice([0.02, 0.1, 0.3]) * asked.jobs[0].utility.value
@@ -63,6 +64,25 @@ def test_the_best_plan_is_that_of_trying_everything(seed):
     # With next to no room the plan is another one, but the bound holds.
     assert pricing.answer(prices, 1e-3, 1, 4).bound >= best + income
 
+    slack = 0.2 * asked.jobs[0].utility.value
+    (listed,) = pricing.near_best(pricing.costs(prices), found.values, slack, 100_000)
+    mine = {tuple(row) for row in pricing.widths_of(0, listed).tolist()}
+    assert len(mine) == len(listed)
+    assert mine <= every.keys()
+    for plan, value in every.items():
+        if value >= best - slack + 1e-9 and any(plan) and plan not in mine:
+            # It goes on after the end, or has a width that does no more than a smaller one: there is a leaner plan.
+            leaner = [one for one in mine if all(a <= b for a, b in zip(one, plan, strict=True))]
+            assert max(every[one] for one in leaner) >= value - 1e-9
+    assert all(every[plan] >= best - slack - 1e-6 * (1 + abs(best)) for plan in mine)
+
+
+def test_plans_that_are_too_many_are_not_listed():
+    asked = drawn(0, 1, 5)
+    pricing = PlanPricing(asked, keeps=True)
+    free = np.zeros((5, 1))
+    assert pricing.near_best(pricing.costs(free), pricing.answer(free).values, 10.0, 3) is None
+
 
 @for_each("seed", seeds(10, 100))
 def test_bounds_hold_and_the_optimum_of_tiny_instances_is_found(seed):
@@ -72,7 +92,7 @@ def test_bounds_hold_and_the_optimum_of_tiny_instances_is_found(seed):
     result = JobPlans().solve(asked, Limits(gap=1e-6))
     assert result.bound >= best - 1e-9
     assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
-    assert result.gap <= 0.05
+    assert result.gap <= 1e-5
     assert evaluate(asked, result.solution).feasible
 
 
@@ -95,6 +115,16 @@ def test_the_bound_knows_what_changes_lose():
     result = JobPlans().solve(kept, Limits(gap=1e-6))
     assert result.objective == pytest.approx(brute_force(kept).objective)
     assert result.gap <= 1e-5
+
+
+def test_plans_are_listed_until_the_gap_is_closed(monkeypatch):
+    asked = instances.load("scheduling/tiny-least-runs")
+    result = JobPlans().solve(asked, Limits(gap=1e-7))
+    assert result.gap <= 1e-6
+    monkeypatch.setattr(kept_search, "EFFORT", kept_search.Effort(most_beginnings=0))
+    less = JobPlans().solve(asked, Limits(gap=1e-7))
+    assert "listed" not in less.details
+    assert less.bound >= result.objective * (1 - 1e-9)
 
 
 def test_without_time_there_are_still_a_schedule_and_a_bound():
