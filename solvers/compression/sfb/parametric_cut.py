@@ -102,7 +102,7 @@ class _Prices:
         self._use, budgets = budgets_of(instance)
         # Whatever counts as keeping a budget is above the bounds; what is found keeps it in any order of addition.
         self._limits, self._within = budgets * (1 + FEASIBILITY_TOL), budgets * (1 + FEASIBILITY_TOL / 2)
-        self._too_large: Bools = (self._use > self._limits[:, None]).any(axis=0)
+        self._too_large: Bools = np.logical_or.reduce(self._use > self._limits[:, None], axis=0)
         self._cost_unit = float(self._costs.sync.sum()) or 1.0
         self._use_unit = np.where(budgets > 0, budgets, 1.0)
         self.cuts, self._bound = 0, -inf
@@ -132,7 +132,8 @@ class _Prices:
             self.offer(free.duplicated)
             return
         # What takes nothing of any budget keeps them.
-        lines = [free, self._cut(np.zeros(len(self.prices)), (self._use > 0).any(axis=0), proves=False)]
+        taking: Bools = np.logical_or.reduce(self._use > 0, axis=0)
+        lines = [free, self._cut(np.zeros(len(self.prices)), taking, proves=False)]
         while True:
             top, prices = _best_prices(lines)
             line = self._cut(prices, self._too_large)
