@@ -47,10 +47,6 @@ class Effort:
     """The same for each with other numbers in the end."""
     tries: int = 3
     """Searches with other random numbers in the end: what three do not find, more seldom do."""
-    perturbations: int = 20
-    """Rounds of pricing near the prices of the linear program: more trees for the integer program to choose from."""
-    noise: tuple[float, float] = (0.02, 0.5)
-    """By up to which parts these prices are off, of arcs and of slots: slots matter less."""
 
 
 _EFFORT = Effort()
@@ -140,7 +136,6 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
                 run.bracket()
                 if not run.done:
                     run.choose()
-                    run.perturb_prices()
                 if self.search and not run.done:
                     run.run_heuristics(limits, _SEARCH[1])
                     run.renegotiate(limits)
@@ -207,21 +202,6 @@ class _Run:
             if self._congestion and not self.shrunk:
                 method = GraphNegotiation(known_s=self.low_s)
                 self._try(method, limits, _EFFORT.renegotiation_part, self._seed + number)
-
-    def perturb_prices(self) -> None:
-        """Choose among more trees, as long as nothing better is found."""
-        for number in range(1, _EFFORT.tries + 1):
-            if not (self._congestion or self.shrunk or self.done):
-                self._price_nearby(np.random.default_rng(self._seed + number))
-                self.choose()
-
-    def _price_nearby(self, rng: np.random.Generator) -> None:
-        """Trees that are cheapest at prices near to those of the linear program."""
-        _, prices = self.master.solve()
-        for _ in range(_EFFORT.perturbations):
-            arcs, slots = (1 + noise * rng.random(len(prices.arcs)) for noise in _EFFORT.noise)
-            near = self._normal(prices)._replace(slots=prices.slots * slots[: len(prices.slots)])
-            self._price(near._replace(arcs=near.arcs * arcs))
 
     def _try(self, method: CertifiedMethod, limits: Limits, part: float, seed: int) -> None:
         if self.done or method.refuses(self._instance) is not None:
