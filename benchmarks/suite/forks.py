@@ -96,11 +96,12 @@ class Collected:
         self.caches: list[Any] = []
         gc.unfreeze()  # what compiles kernels freezes what is there before
         for each in gc.get_objects():
-            if isinstance(each, FunctionType):
+            # By type(), as isinstance() follows weak proxies, also those of objects that are gone.
+            if type(each) is FunctionType:
                 for file in self.changes:
                     if each.__code__.co_filename.endswith(file.name) and _is(each.__code__, file):
                         self.functions[file].append(each)
-            elif isinstance(each, functools._lru_cache_wrapper) and str(each.__module__).startswith("ddlopt"):
+            elif type(each) is functools._lru_cache_wrapper and str(each.__module__).startswith("ddlopt"):
                 self.caches.append(each)
         gc.freeze()
 
