@@ -26,6 +26,7 @@ from ddlopt.analysis.index import write_index
 from ddlopt.analysis.records import take_over
 from ddlopt.analysis.views import sizes
 from ddlopt.instances import library
+from ddlopt.instances.index import Listed
 from ddlopt.models.catalogue import FAMILY_NAMES, problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.solvers import catalogue
@@ -210,7 +211,7 @@ def known(name: str) -> tuple[float | None, float | None]:
     return found and found.objective, bound and bound.value
 
 
-def loss(objective: float, best: float | None, instance: Instance) -> float | None:
+def loss(objective: float, best: float | None, instance: Instance | Listed) -> float | None:
     """How much worse than the best known an objective is, relative to it; None where that is 0."""
     if not best:
         return 0.0 if objective == best else None

@@ -46,7 +46,7 @@ def bound(name: str) -> float:
 def gap(name: str) -> float:
     """How far the best known solution of an instance is from the best known bound."""
     found, limit = _known(name)
-    return _there(relative_gap(found, limit, quoted.instance_of(name).sense), f"{name} has no gap on record")
+    return _there(relative_gap(found, limit, _listed(name).sense), f"{name} has no gap on record")
 
 
 def gaps(*patterns: str) -> list[float]:
@@ -70,15 +70,13 @@ def open_instances(*patterns: str) -> str:
     reasons = open_reasons()
     rows = []
     for name in unproven(*patterns):
-        record, instance = instances.record(name), quoted.instance_of(name)
+        record, unit = instances.record(name), _listed(name).unit
         found, limit = record.found, record.bound
         rows.append(
             {
                 "instance": f"`{name}`",
-                "best known": tables.objective_text(found and found.objective, instance.objective_unit),
-                "bound": tables.objective_text(
-                    limit and limit.value, instance.objective_unit, like=found and found.objective
-                ),
+                "best known": tables.objective_text(found and found.objective, unit),
+                "bound": tables.objective_text(limit and limit.value, unit, like=found and found.objective),
                 "gap": tables.gap_text(gap(name)),
                 "found by": found.method if found else tables.NONE,
                 "bound by": limit.method if limit else tables.NONE,
@@ -174,8 +172,7 @@ def run(name: str, method: str) -> float:
 
 def loss(method: str, name: str) -> float:
     """How much worse than the best known a method's solution is."""
-    instance = quoted.instance_of(name)
-    return _there(tables_of_gaps.loss(run(name, method), best(name), instance), f"{name}: the best known is 0")
+    return _there(tables_of_gaps.loss(run(name, method), best(name), _listed(name)), f"{name}: the best known is 0")
 
 
 def kept_losses() -> dict[tuple[str, str], float]:
@@ -184,7 +181,7 @@ def kept_losses() -> dict[tuple[str, str], float]:
     for name in names("*"):
         family, _, stem = name.partition("/")
         for (other, method), objective in _runs(family).items():
-            lost = tables_of_gaps.loss(objective, _known(name)[0], quoted.instance_of(name)) if other == stem else None
+            lost = tables_of_gaps.loss(objective, _known(name)[0], _listed(name)) if other == stem else None
             if lost is not None:
                 found[name, method] = lost
     return found
@@ -263,9 +260,15 @@ def _plain(text: str) -> str:
     return text.strip().strip("`*")
 
 
+def _listed(name: str) -> index.Listed:
+    """What the index says of an instance: hundreds of them need not be read for their sense."""
+    return index.read().instances[instances.full_name(name)]
+
+
 @functools.cache
 def _known(name: str) -> tuple[float | None, float | None]:
-    return tables_of_gaps.known(instances.full_name(name))
+    listed = _listed(name)
+    return listed.objective, listed.bound
 
 
 def _has_run(name: str, method: str) -> bool:

@@ -33,6 +33,7 @@ LONG = {
     "latency-plain",
     "max-load-plain",
     "min-congestion",
+    "plans-and-flows",
     "rate-messages",
     "rigid-gangs",
     "slot-widths",

@@ -47,24 +47,28 @@ def loaded(file):
 
 def answers(path):
     """Small bundled instances of a problem, as different as can be, and their best known solutions, as data."""
-    found = {}
+    found, taken = {}, []
     for name, listed in read().instances.items():
-        solution = instances.best(name) if listed.problem == path else None
         file = library.instance_file(name)
-        if solution is not None and file.stat().st_size + len(solution.to_json()) < LARGEST_BYTES:
-            instance = instances.load(name)
-            if any(getattr(job, "delivery", None) for job in getattr(instance, "jobs", ())):
+        if listed.problem == path and file.stat().st_size < LARGEST_BYTES:
+            data = json.loads(file.read_text())
+            if any(isinstance(job, dict) and job.get("delivery") for job in data.get("jobs", ())):
                 continue  # the checker of slots says that it does not cover these
-            kind = tuple(str(getattr(instance, field, "")) for field in TOLD_APART)
-            found.setdefault(kind, []).append((instance, json.loads(file.read_text()), json.loads(solution.to_json())))
+            found.setdefault(tuple(str(data.get(field, "")) for field in TOLD_APART), []).append((name, data))
     ranked = sorted((place, number, each) for number, own in enumerate(found.values()) for place, each in _spread(own))
-    return [each for *_, each in ranked][:TAKEN]
+    for *_, (name, data) in ranked:
+        solution = instances.best(name)
+        if solution is not None and len(json.dumps(data)) + len(solution.to_json()) < LARGEST_BYTES:
+            taken.append((instances.load(name), data, json.loads(solution.to_json())))
+        if len(taken) == TAKEN:
+            break
+    return taken
 
 
 def _spread(own):
     """Each with a place: the smallest first, then one of every size."""
     step = max(1, len(own) // TAKEN)
-    return enumerate(sorted(own, key=lambda each: len(json.dumps(each[1:])))[::step])
+    return enumerate(sorted(own, key=lambda each: len(json.dumps(each[1])))[::step])
 
 
 def verdicts(checker, instance, data, changed):

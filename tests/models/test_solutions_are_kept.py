@@ -206,7 +206,9 @@ def test_every_formulation_is_here():
 
 def test_what_certificates_may_name_is_here():
     for family in FAMILY_NAMES:
-        for name in instances.names(family)[::15]:
+        folder = instances.library_folder(family).parent
+        small = [name for name in instances.names(family) if (folder / f"{name}.json").stat().st_size < 30_000]
+        for name in small[::15]:
             instance = instances.load(name)
             for each in proofs.formulations(instance):
                 assert type(proofs.formulation_by(instance, each)).__name__ in {n.partition(" ")[0] for n in CASES}
@@ -268,12 +270,10 @@ def test_of_many_solutions_no_better_one_is_lost(name):
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - NOT_ODD))
 def test_no_better_solution_is_lost_with_odd_figures(name):
-    """One instance of every third kind of odd figures, which the name decides; of the others where these have none."""
-    first, numbered = len(name) % 3, list(enumerate(KINDS))
-    for kinds in (numbered[first::3], numbered[(first + 1) % 3 :: 3], numbered[(first + 2) % 3 :: 3]):
-        if sum(lost(name, 1, 4, 10 * len(name) + number, kind)[0] for number, kind in kinds):
-            return
-    assert name in RARELY_ODD
+    """One instance of one kind of odd figures, which the name decides; of the next kind where that has none."""
+    first, numbered = len(name) % len(KINDS), list(enumerate(KINDS))
+    turns = numbered[first:] + numbered[:first]
+    assert any(lost(name, 1, 4, 10 * len(name) + number, kind)[0] for number, kind in turns) or name in RARELY_ODD
 
 
 @pytest.mark.parametrize("name", [slow(name) for name in sorted(CASES.keys() - NOT_ODD)])

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from volume import for_each, some
 
-from ddlopt.instances import best, library_folder
+from ddlopt.instances import best, library_folder, load, names
 from ddlopt.instances.generators.compression import generate
 from ddlopt.instances.generators.compression.levels import NETWORKS, _points
-from ddlopt.instances.library.compression.levels import instances
 from ddlopt.instances.workloads import V100
 from ddlopt.instances.workloads.networks.gradients import backward_gradients
 from ddlopt.instances.workloads.networks.published import vgg16
@@ -19,7 +18,7 @@ from ddlopt.models.compression import LevelInstance, bound, evaluate
 from ddlopt.solvers.compression.levels.convex_levels import ConvexLevels
 from ddlopt.solvers.contracts import Limits
 
-MADE = {instance.name: instance for instance in instances() if "measured" not in instance.name}
+MADE = [name.partition("/")[2] for name in names("compression") if "/levels-" in name and "measured" not in name]
 TENSORS = backward_gradients(vgg16(32), V100)
 
 
@@ -28,26 +27,29 @@ def network(**options):
 
 
 def test_what_the_library_must_hold():
-    compressors = {gradient.compressor for instance in MADE.values() for gradient in instance.gradients}
+    made = [load(f"compression/{name}") for name in MADE]
+    compressors = {gradient.compressor for instance in made for gradient in instance.gradients}
     assert compressors == {"powersgd", "top_k", "qsgd"}
-    assert {instance.goal for instance in MADE.values()} == {"time", "error"}
+    assert {instance.goal for instance in made} == {"time", "error"}
     assert max((library_folder("compression") / f"{name}.json").stat().st_size for name in MADE) < 200_000
     assert {name.split("-")[1] for name in MADE} == {*NETWORKS, "random"}
-    assert {any(each.encode_s for each in instance.gradients) for instance in MADE.values()} == {True, False}
+    assert {any(each.encode_s for each in instance.gradients) for instance in made} == {True, False}
 
 
 @for_each("name", some(MADE, 4))
 def test_best_known_levels(name):
     stored = best(f"compression/{name}")
-    judged = evaluate(MADE[name], stored, exact=True)
+    instance = load(f"compression/{name}")
+    judged = evaluate(instance, stored, exact=True)
     assert not judged.violations
-    assert bound(MADE[name]) <= judged.objective
+    assert bound(instance) <= judged.objective
 
 
 @pytest.mark.parametrize("name", ["levels-vgg16-top-k-alone", "levels-resnet50-powersgd", "levels-gpt2-qsgd-error"])
 def test_best_known_levels_are_between_bound_and_answer(name):
-    known = float(evaluate(MADE[name], best(f"compression/{name}")).objective)
-    result = ConvexLevels().solve(MADE[name], Limits())
+    instance = load(f"compression/{name}")
+    known = float(evaluate(instance, best(f"compression/{name}")).objective)
+    result = ConvexLevels().solve(instance, Limits())
     assert result.bound <= known * (1 + 1e-9)
     assert known <= result.objective <= 1.001 * known
 
