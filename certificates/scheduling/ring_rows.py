@@ -54,8 +54,8 @@ def ring_rows(instance: SchedulingInstance) -> list[RingRow]:
         Whole numbers that follow from rational ones, with what the check of a schedule lets pass.
     """
     rate = min((Fraction(each) for job in instance.jobs if (each := ring_rate(job)) > 0), default=Fraction(0))
-    alike = bool((instance.demand == instance.demand[0]).all())
-    if not (instance.needs_rings and instance.bandwidth == "reserved" and alike and rate):
+    identical = bool((instance.demand == instance.demand[0]).all())
+    if not (instance.needs_rings and instance.bandwidth == "reserved" and identical and rate):
         return []
     widest = max(job.max_workers for job in instance.jobs)
     takes = np.array([ring_rate(job) > 0 for job in instance.jobs], dtype=np.int64)

@@ -18,6 +18,8 @@ from ddlopt.models.scheduling.variants.goals import GOALS, Goal
 from ddlopt.models.sizes import require_memory
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
+__all__ = ["Job", "Objective", "SchedulingInstance", "ServerGroup", "most_workers"]
+
 Objective = Literal["utility", "max_min", "makespan", "completion", "finish_time_fairness"]
 
 
@@ -77,9 +79,9 @@ class SchedulingInstance(Instance):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        require_memory(f"slots is {self.slots}: so many slots", 200.0 * self.slots)
+        require_memory(f"slots is {self.slots}: figures of each slot", 200.0 * self.slots)
         servers = sum(group.count for group in self.servers)
-        require_memory(f"servers has {servers} servers: so many servers", 200.0 * servers)
+        require_memory(f"servers has {servers} servers: figures of each server", 200.0 * servers)
         _check_servers(self)
         for place, job in enumerate(self.jobs):
             _check_job(self, job, place)

@@ -139,9 +139,9 @@ class Placer:
         self.placed: dict[int, Workers] = {}
         self._widths: dict[int, int] = {}
         demand = instance.demand
-        alike = instance.server_count > 1 and bool((demand == demand[0]).all())
+        identical = instance.server_count > 1 and bool((demand == demand[0]).all())
         self._space: _Shelves | _Rooms = (
-            _Shelves(most_workers(instance.capacity, demand[0]).tolist()) if alike else _Rooms(instance)
+            _Shelves(most_workers(instance.capacity, demand[0]).tolist()) if identical else _Rooms(instance)
         )
 
     def place(self, widths: Mapping[int, int]) -> dict[int, Workers]:

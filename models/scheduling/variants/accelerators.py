@@ -59,7 +59,7 @@ class Accelerators:
 
     def type_of(self, server: int) -> str:
         """The name of a server's type."""
-        return self.names[self.of_server[server]]
+        return self.names[int(self.of_server[server])]
 
     def matter_to(self, job: int) -> bool:
         """Whether the speed of a job depends on its type."""

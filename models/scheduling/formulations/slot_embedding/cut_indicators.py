@@ -135,14 +135,14 @@ def _add_nesting(block: pyo.Block, data: SlotData, cuts: Sequence[Cut], ringed: 
         around = [(-2.0, b.runs[i])] if u == cluster else [(-2.0, b.inside[i, u]), (-1.0, b.split[i, u])]
         return linear([*terms, *around]) >= 0
 
-    own = [
+    outside = [
         (i, u, s)
         for i in ringed
         for u, cut in enumerate(cuts)
         for s in cut.own
         if data.room[i, s] and ((i, u) in inner or (u < cluster and len(cut.own) > 1))
     ]
-    block.OWN_SERVERS = pyo.Set(dimen=3, initialize=own, doc="job, cut, a server of it in no smaller cut")
+    block.OWN_SERVERS = pyo.Set(dimen=3, initialize=outside, doc="job, cut, a server of it in no smaller cut")
 
     @block.Constraint(
         block.OWN_SERVERS, doc="servers in no smaller cut have workers only of jobs that are not all within one"

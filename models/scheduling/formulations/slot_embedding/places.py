@@ -77,8 +77,8 @@ def widths_decide(instance: SchedulingInstance) -> bool:
     cost = instance.energy_price_per_j * instance.worker_w
     if instance.energy_price_per_j and instance.idle_w.any():
         return False
-    alike = bool((instance.demand == instance.demand[0]).all()) and not np.ptp(cost)
-    return alike or instance.server_count == 1
+    identical = bool((instance.demand == instance.demand[0]).all()) and not np.ptp(cost)
+    return identical or instance.server_count == 1
 
 
 @dataclass(frozen=True)

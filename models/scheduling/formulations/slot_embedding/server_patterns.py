@@ -82,8 +82,8 @@ def server_patterns(
     places = most_workers(instance.capacity, instance.demand[jobs[0]]).tolist()
     ringed = [i for i in jobs if rings and data.rate[i] > 0]
     rates = sorted({float(data.rate[i]) for i in ringed if data.most(i) > 1})
-    alike = all(len({_times(rate, limit) for rate in rates}) <= 1 for limit in bandwidth.values())
-    number = {rate: 0 if alike else k for k, rate in enumerate(rates)}
+    identical = all(len({_times(rate, limit) for rate in rates}) <= 1 for limit in bandwidth.values())
+    number = {rate: 0 if identical else k for k, rate in enumerate(rates)}
     widths = sorted({w for i in ringed for w in data.gains[i]})
     largest = max((data.most(i) - 1 for i in ringed), default=0)
     made, left = [], MOST_PATTERNS
