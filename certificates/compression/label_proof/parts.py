@@ -67,7 +67,7 @@ class Parting:
             before = (encode[:, None] <= encode) & (sent[:, None] >= sent)
             before &= ~before.T
             for place in places:
-                self.alike[place] = places, before
+                self.same[place] = places, before
 
     def parts(self, allowed: Marks, gradient: int, options: Sequence[int]) -> tuple[Marks, Marks]:
         """What is ``allowed`` (n, m), parted into some of a gradient's options and the others."""
@@ -76,7 +76,7 @@ class Parting:
         some[gradient, options] = allowed[gradient, options]
         others[gradient, options] = False
         for part in (some, others):
-            places, before = self.alike.get(gradient, ([], np.zeros((0, 0), dtype=np.bool_)))
+            places, before = self.same.get(gradient, ([], np.zeros((0, 0), dtype=np.bool_)))
             here = part[gradient]
             for other in places:
                 if other != gradient and here.any():

@@ -131,7 +131,7 @@ class Setting:
         at_least("gpus_per_server", self.gpus_per_server, 1)
         one_of("objective", self.objective, OBJECTIVES)
         one_of("fair", self.fair, ("share", "count"))
-        if self.fair != "share" and not self.goal.counts_ratios:
+        if self.fair != "share" and self.objective != "finish_time_fairness":
             raise OptionError(
                 f"fair is {self.fair!r}, which counts in objective 'finish_time_fairness' only; leave it out"
             )
