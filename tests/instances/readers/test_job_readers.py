@@ -222,7 +222,7 @@ def test_gavel_takes_all_types(gavel):
     assert gavel(table=TYPES, types="v100:6,p100:4", mixed_types=True).mixed_types
     lone = gavel(table=TYPES, types="v100:8")
     assert lone.jobs == gavel(table=TYPES, gpus=8).jobs
-    assert not lone.typed
+    assert not lone.accelerators.matter
 
 
 def test_gavel_horizons_are_long_enough_on_types(gavel):
