@@ -76,7 +76,7 @@ def test_switches_that_aggregate_say_for_how_many_jobs(drawn_graph):
     pairs = {(j, route[-1]) for j, tree in enumerate(solution.trees) for route in tree} - {
         (j, job.server) for j, job in enumerate(instance.jobs)
     }
-    marks = next(each for each in axes.collections if each.get_label() == "aggregates for so many jobs")
+    marks = next(each for each in axes.collections if each.get_label() == "aggregates, for a number of jobs")
     assert len(marks.get_offsets()) == len({node for _, node in pairs}) > 0
     numbers = [int(text.get_text()) for text in axes.texts if text.get_text().isdigit()]
     assert sum(numbers) == len(pairs)

@@ -130,7 +130,7 @@ def test_optima_and_solutions_are_the_same(formulation, name):
 def test_ports_couple_hosts_to_the_block():
     """A link is forbidden through its port, once by its index, once by its place in the vector of all."""
     instance = ddlopt.load("topology/all-to-all-n5-d2")
-    embedded = CvxpyBlock(MinCongestion(), instance)
+    embedded = CvxpyBlock(MinCongestion(numbering=False), instance)
     free = solved(embedded)
     links = list(embedded.block.link)
     taken = next(index for index in links if embedded.port("link", *index).value > 0.5)
