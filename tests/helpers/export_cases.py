@@ -137,7 +137,6 @@ PROGRAMS = {
 STARTS = {
     "circulant": ("topology/all-to-all-n8-d2", "circulant"),
     "slot-embedding": ("scheduling/slot-rigid", "gadget"),
-    "one-piece": ("scheduling/tiny-contention", "gadget"),
     "joint-milp": ("codesign/tiny-drawn-n5-d2", "alternating:strategies=exact,topology=exact"),
 }
 """Formulations, with methods whose solutions are better than what every solver finds first."""
