@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import chain
+from types import ModuleType
 from typing import Any
 
 from docutils import nodes
@@ -124,6 +125,8 @@ class BuildingBlocks(_Generated):
         rooms = [f"ddlopt.{storey}.{family}" for storey in STOREYS if find_spec(f"ddlopt.{storey}.{family}")]
         for module in chain.from_iterable(map(modules, rooms)):
             left_out = [thing.__name__ for thing in own(module) if thing in elsewhere]
+            # What a module hands on by its ``__all__`` stands at its home.
+            left_out += [name for name in getattr(module, "__all__", ()) if _is_from_elsewhere(module, name)]
             room, _, name = module.__name__.rpartition(".")
             of_a_problem = room == package.__name__ or find_spec(f"{room}.instance") is not None
             # On the family's page, or of no interest.
@@ -133,6 +136,12 @@ class BuildingBlocks(_Generated):
             if left_out:
                 yield f"   :exclude-members: {', '.join(left_out)}"
             yield ""
+
+
+def _is_from_elsewhere(module: ModuleType, name: str) -> bool:
+    """Whether a class that a module hands on was made in another."""
+    thing = getattr(module, name)
+    return inspect.isclass(thing) and thing.__module__ != module.__name__
 
 
 class Modules(_Generated):
