@@ -2,6 +2,7 @@
 
 import copy
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,24 +47,24 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
     change = {"ties": _tied, "zeros": _zero, "unequal": _unequal}[setting]
     whole = setting == "ties" and draw.random() < _WHOLE
     kind, data = type(instance), instance.model_dump(mode="json")
-    fields = sorted({_field(path) for path in _places(data)})
+    places_of = _by_field(data)
+    fields = sorted(places_of)
     draw.shuffle(fields)
     for field in fields:
+        places = places_of[field]
         if whole and field.endswith("_s"):
-            for figures in _WHOLE_S:
-                made = _made(data, [path for path in _places(data) if _field(path) == field], figures, draw)
-                if _is_one(kind, made):
-                    data = made
-                    break
+            tries = [(places, figures) for figures in _WHOLE_S]
         elif draw.random() < _FIELDS:
-            places = [path for path in _places(data) if _field(path) == field]
             chosen = [path for path in places if draw.random() < _PLACES] or places[:1]
             # All at once or, where the schema refuses that, one of them.
-            for some in (chosen, chosen[:1]):
-                made = _made(data, some, change, draw)
-                if _is_one(kind, made):
-                    data = made
-                    break
+            tries = [(chosen, change), (chosen[:1], change)]
+        else:
+            continue
+        for some, way in tries:
+            made = _made(data, some, places, way, draw)
+            if _is_one(kind, made):
+                data, places_of = made, _by_field(made)
+                break
     data |= {"name": f"{instance.name}-{setting}-{seed}", "source": f"{instance.source}; made odd ({setting}, {seed})"}
     return kind.from_data(data)
 
@@ -76,19 +77,30 @@ def _is_one(kind: type[Instance], data: dict[str, Any]) -> bool:
     return True
 
 
-def _made(data: dict[str, Any], places: list[Path], change: Callable[..., Any], draw: random.Random) -> dict[str, Any]:
+def _made(
+    data: dict[str, Any], some: list[Path], places: list[Path], change: Callable[..., Any], draw: random.Random
+) -> dict[str, Any]:
+    """The data with some of a field's places changed, each of which is told what stands at the others."""
     made = copy.deepcopy(data)
-    for path in reversed(places):  # later ones first, as lists may become shorter
-        owner: Any = made
-        for step in path[:-1]:
-            owner = owner[step]
-        owner[path[-1]] = change(owner[path[-1]], _others(data, path), draw)
+    for path in reversed(some):  # later ones first, as lists may become shorter
+        others = [_at(data, other) for other in places if other != path]
+        owner = _at(made, path[:-1])
+        owner[path[-1]] = change(owner[path[-1]], others, draw)
     return made
 
 
-def _field(path: Path) -> str:
-    """The field that places have in common."""
-    return ".".join("*" if isinstance(step, int) else step for step in path)
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def _by_field(data: dict[str, Any]) -> defaultdict[str, list[Path]]:
+    """The places of each field; of one that changes emptied, none."""
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in _places(data):
+        found[".".join("*" if isinstance(step, int) else step for step in path)].append(path)
+    return found
 
 
 def _places(data: Any, path: Path = ()) -> Iterator[Path]:
@@ -103,18 +115,6 @@ def _places(data: Any, path: Path = ()) -> Iterator[Path]:
         for place, value in enumerate(data):
             if not isinstance(value, str):
                 yield from _places(value, (*path, place))
-
-
-def _others(data: dict[str, Any], path: Path) -> list[Any]:
-    """What there is at other places of the same field."""
-    found = []
-    for other in _places(data):
-        if other != path and len(other) == len(path) and _field(other) == _field(path):
-            value: Any = data
-            for step in other:
-                value = value[step]
-            found.append(value)
-    return found
 
 
 def _whole_s(figures: tuple[float, ...]) -> Callable[..., Any]:
