@@ -169,7 +169,7 @@ def _switches(found: Sweep, instances: dict[int, CodesignInstance], limit_s: flo
     for u in sorted(inverse.values()):
         bound = lines.bound_s(u)
         if 1 - bound / narrowed(u) > CLOSE:
-            bound = max(bound, lines.add(u, narrow).bound_s or 0.0)
+            bound = max(bound, lines.add(u, narrow).proposed.bound_s or 0.0)
         gaps.append(1 - bound / narrowed(u))
     found.gap = max(gaps)
     found.times |= {

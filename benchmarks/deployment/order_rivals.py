@@ -19,6 +19,7 @@ import sys
 import types
 from pathlib import Path
 
+from benchmarks.deployment.cp_sat import require
 from benchmarks.harness import Benchmark, Option, Skipped, clocked
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment import MicroBatchOrder
@@ -58,9 +59,7 @@ def told(result, spent, asked):
 
 def cp_sat(asked):
     """The same pipelines by CP-SAT."""
-    found = subprocess.run([asked.python, "-I", "-c", "import ortools"], capture_output=True, check=False)
-    if found.returncode:
-        raise Skipped(f"{asked.python} has no OR-Tools: pip install ortools into an environment of its own")
+    require(asked)
     for p, n in GROWTH[: asked.settings]:
         for objective in ("span", "makespan"):
             instance = between(p, n, objective)
