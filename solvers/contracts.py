@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
@@ -339,13 +340,18 @@ class Entry:
 _RECORDED = ("ddlopt", "highspy", "pyomo", "numpy")
 
 
+@cache
+def _versions() -> dict[str, str]:
+    """Of the packages that a result depends on, read from their files once."""
+    return {name: version(name) for name in _RECORDED}
+
+
 def provenance(seed: int, threads: int, **more: Any) -> dict[str, Any]:
     """Versions, seed and threads of a solve, for :attr:`Result.provenance`."""
-    versions = {name: version(name) for name in _RECORDED}
     return {
         "python": platform.python_version(),
         "platform": sys.platform,
-        **versions,
+        **_versions(),
         "seed": seed,
         "threads": threads,
         **more,
