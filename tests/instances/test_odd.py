@@ -112,6 +112,13 @@ NOT_DRAWN = {
         "leaves.*.host_names": "unequal lists",
         "leaves.*.inside": "empty, unequal lists",
     },
+    "cluster/joint": {
+        "fabric": "missing",
+        "fabric.groups.*.inside": "twins, unequal figures",
+        "jobs.*.deadline_s": "missing",
+        "workloads.*.choices": "unequal lists",
+        "workloads.*.choices.*.crossing_bytes": "zero",
+    },
     "cluster/jobs": {
         "jobs.*.deadline_s": "missing",
         "jobs.*.least_s.*": "missing",
