@@ -83,6 +83,7 @@ class StepBlock(Part):
     ----------
     name : str
     count : int
+        1 for an embedding or a head.
     experts : bool
         Whether it has experts; ways of blocks without have an expert degree of 1.
     ways : tuple of Way
@@ -230,6 +231,9 @@ class StepInstance(DeploymentProblem):
         for order in self.orders:
             if sorted(order) != sorted(DIMENSIONS):
                 raise ValueError(f"orders has {list(order)}; an order has {', '.join(DIMENSIONS)}, each once")
+        for name, end in (("embedding", self.embedding), ("head", self.head)):
+            if end.count != 1:
+                raise ValueError(f"{name}.count is {end.count}; the first chunk has one embedding, the last one a head")
         parts = (self.embedding, *self.blocks, self.head)
         for block in parts:
             _check_block(block)

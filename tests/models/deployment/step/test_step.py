@@ -207,6 +207,8 @@ BAD = {
     ),
     "no blocks": ({"blocks": []}, "blocks"),
     "0 blocks": ({"blocks": [DATA["blocks"][0] | {"count": 0}]}, "count"),
+    "two embeddings": ({"embedding": DATA["embedding"] | {"count": 2}}, "has one embedding"),
+    "two heads": ({"head": DATA["head"] | {"count": 2}}, "the last one a head"),
     "no memory": ({"memory_bytes": 0}, "memory_bytes"),
     "sharding twice": ({"sharding": [1, 1]}, "each once, ascending"),
     "sharding unknown": ({"sharding": [4]}, "list levels 0 to 3"),
