@@ -15,8 +15,12 @@ SETTINGS = ("ties", "zeros", "unequal")
 """``ties``: figures of a field are equal, or small multiples, and parts are twins. ``zeros``: figures are 0 and lists
 empty. ``unequal``: figures differ by up to a million, and members are missing."""
 
-_KEPT = ("family", "problem", "kind", "source", "name")
-"""What an instance is called, and of which kind it or a part of it is."""
+_KEPT = (
+    *("family", "problem", "kind", "source", "name"),
+    *("tensor", "context", "expert", "micro_batch"),
+)
+"""What an instance is called, and of which kind it or a part of it is; and degrees for which all blocks of a training
+step have to have a way: nearly all would have no plan otherwise."""
 _FIELDS, _PLACES = 0.4, 0.5
 """How likely a field is changed, and each of its places then."""
 _UNEQUAL = (1e-3, 0.1, 0.5, 3.0, 10.0, 1e3)

@@ -286,7 +286,7 @@ def _step(draw: random.Random, seed: int) -> Instance:
         global_batch=draw.choice((1, 4, 6)),
         servers=draw.randint(1, 3),
         gpus_per_server=draw.choice((1, 2)),
-        memory_gigabytes=draw.choice((0.02, 0.1, 1.0)),
+        memory_gigabytes=draw.choice((0.02, 0.1, 1.0, 1e3, 1e6)),
     )
 
 
