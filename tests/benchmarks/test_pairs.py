@@ -1,8 +1,10 @@
 """No method or bound contradicts another one on odd instances: a slice by default, most of it in the slow tests."""
 
+import json
 from fractions import Fraction
 
 import pytest
+from doc_blocks import ROOT
 from volume import slow
 
 from benchmarks.suite import pairs
@@ -35,6 +37,15 @@ def test_methods_and_bounds_agree(path, setting, seeds):
         found = compared(odd_instance(path, setting, seed), Limits(time_s=1.0))
         wrong = found.contradictions() + found.broken
         assert [line for line in wrong if KNOWN.get((path, setting, seed), "\n") not in line] == [], (setting, seed)
+
+
+def test_in_every_setting_there_is_something_to_contradict():
+    """Where nearly all that is drawn is infeasible, no contradiction means little."""
+    rows = list(map(json.loads, (ROOT / "docs/results/runs/pairs.jsonl").read_text(encoding="utf-8").splitlines()))
+    assert {(row["problem"], row["setting"]) for row in rows} == {
+        (path, each) for path in problems() for each in SETTINGS
+    }
+    assert [row for row in rows if row["answers"] < row["instances"]] == []
 
 
 def made(**said):
