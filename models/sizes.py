@@ -15,6 +15,8 @@ SMALLEST, LARGEST = 1e-100, 1e100
 LARGEST_INTEGER = 2**63 - 1
 MOST_MEMORY_BYTES = 2 * 2**30
 """What the arrays of an instance may need."""
+_DEEPEST = 500
+"""Parts inside of each other that are looked through at a glance."""
 
 
 def require_seed(seed: Any) -> None:
@@ -41,26 +43,31 @@ def refuse_odd_figures(data: Any, place: str = "") -> None:
 
 def _are_usual(data: Any) -> bool:
     """Whether all figures are, as far as can be told at a glance: nearly always, and several times as fast."""
-    waiting = [data]
-    while waiting:
-        each = waiting.pop()
-        kind = type(each)
-        if kind is float:
-            if each != 0 and not SMALLEST <= abs(each) <= LARGEST:
+    inside = [iter((data,))]
+    while inside:
+        for each in inside[-1]:
+            kind = type(each)
+            if kind is float:
+                if each != 0 and not SMALLEST <= abs(each) <= LARGEST:
+                    return False
+            elif kind is int:
+                if not -LARGEST_INTEGER <= each <= LARGEST_INTEGER:
+                    return False
+            elif kind is str:
+                if _is_odd_text(each):
+                    return False
+            elif kind is np.ndarray:
+                if len(_odd_places(each)):
+                    return False
+            elif kind in (dict, list, tuple) or isinstance(each, BaseModel):
+                parts = each if kind in (list, tuple) else dict(each).values()
+                inside.append(iter(parts))
+                break
+            elif each is not None and kind is not bool:
                 return False
-        elif kind is dict:
-            waiting.extend(each.values())
-        elif kind is list or kind is tuple:
-            waiting.extend(each)
-        elif kind is int:
-            if not -LARGEST_INTEGER <= each <= LARGEST_INTEGER:
-                return False
-        elif kind is str:
-            if _is_odd_text(each):
-                return False
-        elif isinstance(each, BaseModel):
-            waiting.extend(dict(each).values())
-        elif each is not None and kind is not bool:
+        else:
+            inside.pop()
+        if len(inside) > _DEEPEST:  # or without end: something that is inside of itself
             return False
     return True
 
@@ -75,21 +82,11 @@ def _refuse(data: Any, place: str) -> None:
             _refuse(value, f"{place}.{name}" if place else str(name))
     elif isinstance(data, list | tuple):
         for number, value in enumerate(data):
-            if type(value) is int:
-                if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
-                    raise ValueError(f"{place}[{number}] is {_shown(value)}; whole numbers go up to {LARGEST_INTEGER}")
-            elif type(value) is float:
-                if _is_odd(value):
-                    raise ValueError(f"{place}[{number}] is {value:g}; {_EXPECTED}")
-            elif not isinstance(value, str) or _is_odd_text(value):
-                _refuse(value, f"{place}[{number}]")
+            _refuse(value, f"{place}[{number}]")
     elif isinstance(data, np.ndarray):
-        if data.dtype.kind == "f":
-            size = np.abs(data)
-            odd = np.argwhere(np.isfinite(size) & (size > 0) & ((size < SMALLEST) | (size > LARGEST)))
-            if len(odd):
-                index = "".join(f"[{int(each)}]" for each in odd[0])
-                raise ValueError(f"{place}{index} is {data[tuple(odd[0])]:g}; {_EXPECTED}")
+        for odd in _odd_places(data):
+            index = "".join(f"[{int(each)}]" for each in odd)
+            raise ValueError(f"{place}{index} is {data[tuple(odd)]:g}; {_EXPECTED}")
     elif isinstance(data, int) and not isinstance(data, bool):
         if not -LARGEST_INTEGER <= data <= LARGEST_INTEGER:
             raise ValueError(f"{place} is {_shown(data)}; whole numbers go up to {LARGEST_INTEGER}")
@@ -97,6 +94,14 @@ def _refuse(data: Any, place: str) -> None:
         raise ValueError(f"{place} is {data:g}; {_EXPECTED}")
     elif isinstance(data, str) and _is_odd_text(data):
         raise ValueError(f"{place} is '{data[:30]}'; {_EXPECTED}")
+
+
+def _odd_places(array: np.ndarray) -> np.ndarray:
+    """(n, dimensions) indices of odd figures of an array; those of whole numbers are taken as they are."""
+    if array.dtype.kind != "f":
+        return np.empty((0, array.ndim), dtype=int)
+    size = np.abs(array)
+    return np.argwhere(np.isfinite(size) & (size > 0) & ((size < SMALLEST) | (size > LARGEST)))
 
 
 def _is_odd_text(text: str) -> bool:

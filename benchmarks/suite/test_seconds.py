@@ -44,7 +44,7 @@ HEAD = f"""\
 """
 PLUGIN = """
 import os, pytest
-file = open(os.path.join(os.environ["TEST_SECONDS"], str(os.getpid())), "w")
+file = open(os.path.join(os.environ["TEST_FOUND"], str(os.getpid())), "w")
 
 def spent():
     times = os.times()
@@ -55,7 +55,8 @@ def pytest_runtest_protocol(item):
     before = spent()
     result = yield
     print(f"{spent() - before:.3f}", item.nodeid, sep="\\t", file=file, flush=True)
-    return result"""
+    return result
+"""
 COVER = """
 import os, pytest, coverage
 cover = None
@@ -63,7 +64,7 @@ cover = None
 def pytest_sessionstart(session):
     global cover
     if hasattr(session.config, "workerinput"):
-        file = os.path.join(os.environ["TEST_COVERED"], str(os.getpid()))
+        file = os.path.join(os.environ["TEST_FOUND"], str(os.getpid()))
         cover = coverage.Coverage(file, branch=True, config_file=False, source=os.environ["TEST_SOURCE"].split(":"))
         cover.start()
 
@@ -78,8 +79,6 @@ def pytest_sessionfinish():
         cover.stop()
         cover.save()
 """
-
-
 BIN = Path(sys.executable).parent
 
 
@@ -94,7 +93,7 @@ def run_tests(folder: str, paths: list[str], name: str, plugin: str, **environme
     Path(folder, f"{name}.py").write_text(plugin)
     Path(folder, "found").mkdir()
     words = ["-q", "-n", "2", "--dist", "loadfile", "--assert", "plain", "-p", name, "-m", "not slow", *paths]
-    added = {"PYTHONPATH": folder, "TEST_SECONDS": f"{folder}/found", "TEST_COVERED": f"{folder}/found"}
+    added = {"PYTHONPATH": folder, "TEST_FOUND": f"{folder}/found"}
     subprocess.run([BIN / "pytest", *words], cwd=ROOT, env=os.environ | added | environment, check=True)
     return sorted(Path(folder, "found").iterdir())
 

@@ -53,3 +53,10 @@ def test_usual_ones_are_not():
         np.array([0.0, math.inf, 1.0]),
     ]
     refuse_odd_figures({"all": [most, {"others": others}, Part(figures=(1.0,))]})
+
+
+def test_what_is_inside_of_itself_has_an_end():
+    data = {"jobs": []}
+    data["jobs"] += [data, data]
+    with pytest.raises(RecursionError):
+        refuse_odd_figures(data)
