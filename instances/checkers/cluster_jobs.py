@@ -27,7 +27,7 @@ def check(instance, solution):
                 broken.append(("widths have a step time", where))
             if not rigid and "/" in run["start"]:
                 broken.append(("slots are whole numbers", where))
-        if len({run["start"] for run in own}) < len(own):
+        if len({F(run["start"]) for run in own}) < len(own):
             broken.append(("a job has servers once a slot", where))
     if broken:
         return None, broken

@@ -128,8 +128,10 @@ def _pieces(instance: SchedulingInstance, place: int, reach: float) -> tuple[Flo
 def on_grid(instance: SchedulingInstance, bound: float) -> float:
     """The largest utility that an upper bound allows: where only finished jobs count, it is a sum of their values.
 
-    All sums are multiples of the greatest common divisor of the values.
+    All sums are multiples of the greatest common divisor of the values. Of another objective the bound is as it was.
     """
+    if not instance.goal.counts_utilities:
+        return bound
     if instance.energy_price_per_j or not all(isinstance(job.utility, AllOrNothing) for job in instance.jobs):
         return bound
     values = [Fraction(job.utility.value) for job in instance.jobs]

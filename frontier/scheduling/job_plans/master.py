@@ -10,7 +10,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from ddlopt.frontier.engines.columns import INF, RestrictedMaster
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
-from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 
@@ -70,6 +70,8 @@ class PlanMaster:
 
     def whole_plans(self, start: Sequence[int], limits: Limits, seed: int) -> tuple[list[Plan], Outcome]:
         """The best choice of whole plans that is found, from the places of those in ``start``."""
+        if not self.plans:  # as in :meth:`solve`
+            return [], Outcome(Status.OPTIMAL, 0.0, 0.0)
         model = pyo.ConcreteModel()
         model.taken = pyo.Var(range(len(self.plans)), domain=pyo.Binary)
         taken = list(model.taken.values())

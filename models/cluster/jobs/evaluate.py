@@ -51,7 +51,7 @@ def _form(instance: JobsInstance, solution: JobsSchedule) -> Iterator[Violation]
                 yield Violation("widths have a step time", where, run.servers, len(job.step_s))
             if instance.mode == "slots" and "/" in run.start:
                 yield Violation("slots are whole numbers", where, Fraction(run.start), int(Fraction(run.start)))
-        starts = [run.start for run in own]
+        starts = [Fraction(run.start) for run in own]  # as numbers: "01" is slot 1, too
         if len(set(starts)) < len(starts):
             yield Violation("a job has servers once a slot", where, len(starts), len(set(starts)))
 

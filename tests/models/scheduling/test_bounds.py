@@ -171,6 +171,8 @@ def test_where_jobs_count_whole_a_bound_is_a_sum_of_their_values():
     assert bounds_module.on_grid(with_values(0.1, 0.1, 0.1), 0.1 + 0.1) >= 0.1 + 0.1
     assert bounds_module.on_grid(with_values(1, 1, 1, energy_price_per_j=1.0), 2.75) == 2.75
     assert bounds_module.on_grid(random_instance(np.random.default_rng(2)), 2.75) == 2.75
+    # Values count in no other objective, and the smallest part done is no sum of them.
+    assert bounds_module.on_grid(with_values(5, 5, 5, objective="max_min"), 0.75) == 0.75
 
 
 def test_jobs_that_cannot_finish_are_worth_nothing():

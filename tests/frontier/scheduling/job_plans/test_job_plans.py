@@ -114,6 +114,14 @@ def test_master_prices_its_capacities():
     master.close()
 
 
+def test_without_plans_none_is_chosen():
+    # As where no job can finish, and all are worth nothing before that.
+    master = PlanMaster(np.array([2.0]), 3)
+    plans, outcome = master.whole_plans([], Limits(), 0)
+    assert (plans, outcome.objective, outcome.bound) == ([], 0.0, 0.0)
+    master.close()
+
+
 def test_packs_what_fits_and_only_that():
     timing = RingTiming(gradient_bytes=0, bandwidth_bytes_per_s=1, forward_s_per_sample=1)
     jobs = tuple(Job(name=f"{i}", max_workers=3, timing=timing, minibatches=1e3, utility=Capped()) for i in range(4))

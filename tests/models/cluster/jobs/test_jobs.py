@@ -65,6 +65,7 @@ def test_a_job_with_slots_ends_within_its_last_one(exact):
         ({}, runs([("2", 2)], [("1", 3)]), "servers suffice"),
         (SLOTS, runs([("1/2", 2)], [("0", 1)]), "slots are whole numbers"),
         (SLOTS, runs([("1", 2), ("1", 1)], [("0", 3), ("2", 3)]), "a job has servers once a slot"),
+        (SLOTS, runs([("1", 2), ("01", 1)], [("0", 3), ("2", 3)]), "a job has servers once a slot"),
         (SLOTS, runs([("0", 2), ("2", 2), ("3", 2)], [("5", 3), ("6", 3)]), "a job starts after its arrival"),
         (SLOTS, runs([("1", 2), ("2", 2)], [("5", 3), ("6", 3)]), "all iterations are done"),
         (
