@@ -160,10 +160,23 @@ class Tables:
 
     def compute_of(self, choices: Sequence[int]) -> float:
         """Compute time of a choice: the busiest server's, or the longest path's through the layers."""
-        busy = np.zeros(self.instance.servers)
+        path = self.path_s([times[a] for times, a in zip(self.compute_s, choices, strict=True)])
+        return max(float(self.busy_of(choices).max()), path)
+
+    def busy_of(self, choices: Sequence[int]) -> Floats:
+        """(n,) time that a choice takes on each server."""
+        return self._on_servers(self.compute_s, choices)
+
+    def memory_of(self, choices: Sequence[int]) -> Floats:
+        """(n,) bytes that a choice takes on each server."""
+        return self._on_servers(self.memory_bytes, choices)
+
+    def _on_servers(self, amounts: Sequence[Floats], choices: Sequence[int]) -> Floats:
+        """(n,) sums of what strategies take, by layer and strategy, on each of the servers that run them."""
+        total = np.zeros(self.instance.servers)
         for layer, a in enumerate(choices):
-            busy[self.runs_on[layer][a]] += self.compute_s[layer][a]
-        return max(float(busy.max()), self.path_s([times[a] for times, a in zip(self.compute_s, choices, strict=True)]))
+            total[self.runs_on[layer][a]] += amounts[layer][a]
+        return total
 
     def path_s(self, times: Sequence[float]) -> float:
         """The longest path through the layers, which take these (layers,) times."""
@@ -184,13 +197,6 @@ class Tables:
         for source, target in self.instance.edges:
             before[target].append(source)
         return before
-
-    def memory_of(self, choices: Sequence[int]) -> Floats:
-        """(n,) bytes that a choice takes on each server."""
-        taken = np.zeros(self.instance.servers)
-        for layer, a in enumerate(choices):
-            taken[self.runs_on[layer][a]] += self.memory_bytes[layer][a]
-        return taken
 
     def error_of(self, choices: Sequence[int]) -> float:
         """What a choice loses by compression."""

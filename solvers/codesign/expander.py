@@ -40,10 +40,7 @@ class Expander(Heuristic, uses=("seed",)):
     plane_s: float = 20.0
     budget: int = 4000
 
-    kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
-        "ddlopt.solvers.topology.routing",
-    )
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
         if self.strategies not in get_args(StrategyPlane):

@@ -157,16 +157,25 @@ class FixedRoutes:
         return cls(instance, design, network, _group_loads(network, rings), rings, ways)
 
     @cached_property
-    def arc_loads(self) -> tuple[Floats, Floats]:
-        """(arcs, sets) and (arcs, patterns) bytes per link and byte; infinite where it cannot be sent."""
+    def without_way(self) -> npt.NDArray[np.bool_]:
+        """(sets + patterns,): what the links offer no way for."""
+        n, tables = self.instance.servers, tables_of(self.instance)
+        joined = np.zeros((n, n), dtype=bool)
+        joined[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = True
+        sets = [any(not self.rings[group] for group in groups) for groups in tables.groups_of]
+        entries = entries_of(tables)
+        patterns = np.zeros(len(tables.patterns), dtype=bool)
+        patterns[entries.pattern[~joined[entries.source, entries.target]]] = True
+        return np.array([*sets, *patterns], dtype=bool)
+
+    @cached_property
+    def loads(self) -> Floats:
+        """(sets + patterns, arcs) bytes per link for every byte; 0 where it has no way."""
         tables, n = tables_of(self.instance), self.instance.servers
         rows = list(itertools.chain.from_iterable(tables.groups_of))
         columns = [q for q, groups in enumerate(tables.groups_of) for _ in groups]
         membership = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(tables.groups), len(tables.groups_of)))
         reduced = (self.group_loads @ membership).toarray()
-        ringless = np.array([not rings for rings in self.rings], dtype=np.float64)
-        reduced[:, ringless @ membership > 0] = np.inf
-
         entries, m = entries_of(tables), len(self.ways.pairs)
         place = np.full((n, n), m, dtype=np.int64)
         place[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = np.arange(m)
@@ -176,31 +185,23 @@ class FixedRoutes:
             (entries.part[joined], (row[joined], entries.pattern[joined])), shape=(m, len(tables.patterns))
         )
         moved = (self.ways.unit_loads(self.network) @ csr_array(units)).toarray() / self.network.counts[:, None]
-        moved[:, np.unique(entries.pattern[~joined])] = np.inf
-        return reduced, moved
+        loads = np.concatenate([reduced.T, moved.T])
+        loads[self.without_way] = 0.0
+        return loads
 
-    @cached_property
-    def blocked(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """(sets,) and (patterns,): what the links offer no way for."""
-        n, tables = self.instance.servers, tables_of(self.instance)
-        joined = np.zeros((n, n), dtype=bool)
-        joined[self.ways.pairs[:, 0], self.ways.pairs[:, 1]] = True
-        sets = [any(not self.rings[group] for group in groups) for groups in tables.groups_of]
-        entries = entries_of(tables)
-        patterns = np.zeros(len(tables.patterns), dtype=bool)
-        patterns[entries.pattern[~joined[entries.source, entries.target]]] = True
-        return np.array(sets, dtype=bool), patterns
+    @property
+    def arc_loads(self) -> tuple[Floats, Floats]:
+        """(arcs, sets) and (arcs, patterns) bytes per link and byte; infinite where it cannot be sent."""
+        loads = np.where(self.without_way[:, None], np.inf, self.loads).T
+        reduced, moved = np.split(loads, [len(tables_of(self.instance).groups_of)], axis=1)
+        return reduced, moved
 
     def congestion_bytes(self, choices: Sequence[int]) -> float:
         """Load of the busiest link; infinite if something has no way."""
-        reduced, moved = tables_of(self.instance).bytes_of(choices)
-        if any((amounts[part] > 0).any() for amounts, part in zip((reduced, moved), self.blocked, strict=True)):
+        amounts = np.concatenate(tables_of(self.instance).bytes_of(choices))
+        if (amounts[self.without_way] > 0).any():
             return np.inf
-        load = np.zeros(len(self.network.tails))
-        for part, amounts in zip(self.arc_loads, (reduced, moved), strict=True):
-            used = amounts > 0
-            load += part[:, used] @ amounts[used]
-        return float(load.max(initial=0.0))
+        return float((amounts @ self.loads).max(initial=0.0))
 
     def time_s(self, choices: Sequence[int]) -> float:
         """Iteration time of these strategies; infinite if they do not fit into memory, or something has no way."""

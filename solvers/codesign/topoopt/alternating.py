@@ -82,10 +82,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
     paths_per_pair: int = 1
     plane_s: float = 20.0
 
-    kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
-        "ddlopt.solvers.topology.routing",
-    )
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
         for option, value, known in (

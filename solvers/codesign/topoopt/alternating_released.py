@@ -15,8 +15,7 @@ from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import is_late
-from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Walker, graph_of, rows_of
-from ddlopt.solvers.codesign.topoopt.mcmc_kernels import Ints, propose, seed_walk
+from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Proposals
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
@@ -59,10 +58,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
     link_alpha: float = 0.5
     propagation: float = 0.25
 
-    kernels: ClassVar[tuple[str, ...]] = (
-        "ddlopt.solvers.codesign.topoopt.mcmc_kernels",
-        "ddlopt.solvers.topology.routing",
-    )
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
         Metropolis(self.budget, self.alpha, self.propagation)
@@ -78,7 +74,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
         PROBLEM.tightest_bound(instance)  # the check needs it, and it is to count
         loop = _Loop(instance, seed, clock)
         first = start.choices(instance) if start is not None else data_parallel(instance, clock.left_s)
-        loop.begin(np.array(first, dtype=np.int64))
+        loop.begin(first)
         span = min(max(self.budget // 100, 1), 1000)
         for number in range(self.budget):
             if is_late(clock):
@@ -86,22 +82,13 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
             if number and number % span == 0:
                 loop.back_to_best()
             loop.step(self)
-        best = tuple(loop.best.tolist())
         details = {
             "proposals": loop.proposed,
             "acceptance": loop.accepted / max(1, loop.proposed),
             "links_laid": loop.laid,
             "links_remembered": loop.remembered,
         }
-        return plan_of(instance, best, loop.best_network.routes.design_for(best)), details
-
-
-@dataclass
-class _Network:
-    """Links with their routes, ready for timing any strategies."""
-
-    routes: FixedRoutes
-    walker: Walker
+        return plan_of(instance, loop.best, loop.best_routes.design_for(loop.best)), details
 
 
 @dataclass
@@ -133,59 +120,54 @@ class _Loop:
     def __init__(self, instance: CodesignInstance, seed: int, clock: Clock) -> None:
         self.instance, self.seed, self.clock = instance, seed, clock
         self.rng = np.random.default_rng(seed)
-        self.arrays = rows_of(tables_of(instance)), graph_of(tables_of(instance))
+        self.proposals = Proposals(tables_of(instance), seed)
         self.test = _LinkTest()
-        self.known: dict[tuple[int, ...], _Network] = {}
+        self.known: dict[tuple[int, ...], FixedRoutes] = {}
         self.proposed = self.accepted = self.laid = self.remembered = 0
-        seed_walk(seed % 2**32)
 
-    def begin(self, choice: Ints) -> None:
+    def begin(self, choices: tuple[int, ...]) -> None:
         """Links for the first strategies, which are the best so far."""
-        network = self._links(choice)
-        if network is None:
+        routes = self._links(choices)
+        if routes is None:
             raise NotApplicableError(
                 f"alternating-released does not cover '{self.instance.name}': TopologyFinder finds no links for data "
                 f"parallelism"
             )
-        self.network = self.best_network = network
-        self.current = self.best = choice
-        self.current_s = self.best_s = network.walker.restart(choice)
+        self.routes = self.best_routes = routes
+        self.current = self.best = choices
+        self.current_s = self.best_s = routes.time_s(choices)
         self.test.passes(1e3 * self.best_s, 1.0, self.rng, forced=True)
         self.clock.report(self.best_s)
 
     def back_to_best(self) -> None:
         """The best strategies and the links on which they were timed."""
-        self.current, self.current_s, self.network = self.best, self.best_s, self.best_network
+        self.current, self.current_s, self.routes = self.best, self.best_s, self.best_routes
 
     def step(self, method: AlternatingReleased) -> None:
         """One proposal."""
-        walker = self.network.walker
-        walker.trial.choice[:] = self.current
-        if propose(method.propagation, *self.arrays, walker.trial, walker.scratch) < 0:
+        changes = self.proposals.draw(self.current, method.propagation)
+        after = tuple(changes.get(layer, a) for layer, a in enumerate(self.current))
+        if not changes or not tables_of(self.instance).fits(after):
             return
-        after = walker.trial.choice.copy()
-        if not tables_of(self.instance).fits(after.tolist()):
-            return
-        time_s = walker.restart(after)
+        time_s = self.routes.time_s(after)
         self.proposed += 1
         forced = False
         if time_s < self.best_s:
-            self.best, self.best_s, self.best_network = after, time_s, self.network
+            self.best, self.best_s, self.best_routes = after, time_s, self.routes
             self.clock.report(time_s)
         if time_s < self.current_s or self.rng.random() < np.exp(-method.alpha * 1e3 * (time_s - self.current_s)):
             self.accepted += 1
             self.current, self.current_s = after, time_s
             forced = True
         if self.test.passes(1e3 * time_s, method.link_alpha, self.rng, forced):
-            self.network = self._links(after) or self.network
+            self.routes = self._links(after) or self.routes
 
-    def _links(self, choice: Ints) -> _Network | None:
+    def _links(self, choices: tuple[int, ...]) -> FixedRoutes | None:
         """Links for a choice of strategies, laid or remembered; None if they send nothing, or none will do."""
-        key = tuple(choice.tolist())
-        if key in self.known:
+        if choices in self.known:
             self.remembered += 1
-            return self.known[key]
-        job = job_of(self.instance, key)
+            return self.known[choices]
+        job = job_of(self.instance, choices)
         if job is None:
             return None
         try:
@@ -193,9 +175,7 @@ class _Loop:
         except NotApplicableError:
             return None
         self.laid += 1
-        routes = FixedRoutes.of(self.instance, design, key, seed=self.seed)
-        self.known[key] = _Network(routes, Walker(routes, self.arrays))
-        network = self.known[key]
-        if len(self.known) * network.walker.fabric.loads.nbytes > _KEPT_BYTES:
+        routes = self.known[choices] = FixedRoutes.of(self.instance, design, choices, seed=self.seed)
+        if len(self.known) * routes.loads.nbytes > _KEPT_BYTES:
             del self.known[next(iter(self.known))]
-        return network
+        return routes

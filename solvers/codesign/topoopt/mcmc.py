@@ -1,27 +1,21 @@
 """Strategies on given links, rings and routes by a Metropolis walk, as FlexFlow searches them."""
 
+import math
+import random
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ddlopt.models.codesign.tables import Tables, tables_of
+from ddlopt.models.codesign.tables import Floats, Tables, tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.topoopt.mcmc_kernels import (
-    Fabric,
-    Graph,
-    Ints,
-    Rows,
-    Scratch,
-    State,
-    Tally,
-    fill,
-    seed_walk,
-    walk,
-)
 from ddlopt.solvers.heuristic import Clock
+
+CONTINUE = 0.75
+"""Chance that a strategy handed on to a neighbour is handed on further."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +49,8 @@ class Metropolis:
     the same name, if it has one, and so on with probability 3/4. A proposal that is slower by :math:`\Delta`
     milliseconds is accepted with probability :math:`e^{-\alpha \Delta}`; one that does not fit into memory, or sends
     what has no way, never is. Every hundredth part of the budget (1 to 1000 proposals) the walk starts again from the
-    best. The load of every link, the time and the memory of every server are kept up to date, so that a proposal costs
-    a few vectors of the length of the arcs.
+    best. The load of every link, the time and the memory of every server are kept up to date (:class:`Sums`), so that a
+    proposal costs a few vectors of the length of the arcs.
 
     Parameters
     ----------
@@ -102,7 +96,7 @@ class Metropolis:
         clock : Clock, optional
             The walk ends soon after it has expired.
         watch : callable, optional
-            Told the time of a better choice, at most once between two restarts.
+            Told the time of every better choice.
 
         Raises
         ------
@@ -110,105 +104,157 @@ class Metropolis:
             If the first choice does not fit into memory, loses too much, or sends what has no way.
         """
         began = time.perf_counter()
-        walker = Walker(routes)
-        seed_walk(seed % 2**32)
-        best = np.array(choices, dtype=np.int64)
-        best_time = walker.restart(best)
-        if not np.isfinite(best_time):
+        proposals, best = Proposals(tables_of(routes.instance), seed), tuple(choices)
+        best_s = routes.time_s(best)
+        if not math.isfinite(best_s):
             raise NoSolutionError(f"'{routes.instance.name}': its links cannot serve the strategies to begin with")
         span = min(max(self.proposals // 100, 1), 1000)
-        done = proposed = accepted = 0
-        while done < self.proposals and not (clock is not None and clock.expired):
-            steps = min(span, self.proposals - done)
-            tally = walker.run(steps, self.alpha, self.propagation, best, best_time)
-            if watch is not None and tally.best < best_time:
-                watch(tally.best)
-            best_time = tally.best
-            done, proposed, accepted = done + steps, proposed + tally.proposed, accepted + tally.accepted
-            walker.restart(best)
-        found = tuple(best.tolist())
-        return Walked(found, routes.time_s(found), proposed, accepted, time.perf_counter() - began)
+        proposed = accepted = 0
+        now = Sums.of(routes, best)
+        for number in range(self.proposals):
+            if number % span == 0:
+                if clock is not None and clock.expired:
+                    break
+                now = Sums.of(routes, best)
+            changes = proposals.draw(now.choices, self.propagation)
+            if not changes:
+                continue
+            proposed += 1
+            after = now.changed(changes)
+            if after.time_s >= now.time_s and proposals.rng.random() >= math.exp(
+                -self.alpha * 1e3 * (after.time_s - now.time_s)
+            ):
+                continue
+            accepted, now = accepted + 1, after
+            if now.time_s < best_s:
+                # Rounding in the sums must not make a choice of one that just does not fit.
+                made_anew = routes.time_s(now.choices)
+                if made_anew < best_s:
+                    best, best_s = now.choices, made_anew
+                    if watch is not None:
+                        watch(best_s)
+        return Walked(best, best_s, proposed, accepted, time.perf_counter() - began)
 
 
-class Walker:
-    """Fixed routes as arrays, and the state of a walk over their instance's strategies."""
+class Proposals:
+    """Random changes of a choice of strategies.
 
-    def __init__(self, routes: FixedRoutes, arrays: tuple[Rows, Graph] | None = None) -> None:
-        instance = routes.instance
-        self.rows, self.graph = arrays or (rows_of(tables_of(instance)), graph_of(tables_of(instance)))
-        blocked = np.concatenate(routes.blocked)
-        loads = np.concatenate([part.T for part in routes.arc_loads])
-        loads[blocked] = 0.0
-        limit = instance.device.memory_bytes
-        self.fabric = Fabric(
-            np.ascontiguousarray(loads),
-            blocked,
-            instance.link_bandwidth_bytes_per_s,
-            np.inf if limit is None else limit,
-            instance.most_error,
-            instance.overlap == "full",
+    Parameters
+    ----------
+    tables : Tables
+    seed : int
+    """
+
+    def __init__(self, tables: Tables, seed: int) -> None:
+        self.tables, self.rng = tables, random.Random(seed)
+        instance = tables.instance
+        self._names = [[strategy.name for strategy in layer.strategies] for layer in instance.layers]
+        self._joined: list[list[tuple[int, float]]] = [[] for _ in instance.layers]
+        for (source, target), amount in zip(instance.edges, tables.edge_bytes.tolist(), strict=True):
+            self._joined[source].append((target, amount))
+            self._joined[target].append((source, amount))
+
+    def draw(self, choices: Sequence[int], propagation: float) -> dict[int, int]:
+        """New strategies by layer; none if the proposal changes nothing."""
+        if self.rng.random() < propagation:
+            return self._handed_on(choices)
+        layer = self.rng.randrange(len(choices))
+        size = self.tables.sizes[layer]
+        if size == 1:
+            return {}
+        new = self.rng.randrange(size - 1)
+        return {layer: new + (new >= choices[layer])}
+
+    def _handed_on(self, choices: Sequence[int]) -> dict[int, int]:
+        """From a random layer walk along edges and give those met the strategy of the same name, where they have it."""
+        layer = self.rng.randrange(len(choices))
+        seen, changes = {layer}, dict[int, int]()
+        while True:
+            following = [each for each in self._joined[layer] if each[0] not in seen]
+            if not following:
+                return changes
+            left = self.rng.random() * sum(amount for _, amount in following)
+            for neighbour, amount in following:  # noqa: B007 (the last one, where none moves anything)
+                left -= amount
+                if left < 0:
+                    break
+            name, names = self._names[layer][changes.get(layer, choices[layer])], self._names[neighbour]
+            if name in names and names.index(name) != choices[neighbour]:
+                changes[neighbour] = names.index(name)
+            layer = neighbour
+            seen.add(layer)
+            if self.rng.random() >= CONTINUE:
+                return changes
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """A choice of strategies on fixed routes, with the sums that its iteration time follows from.
+
+    Parameters
+    ----------
+    routes : FixedRoutes
+    choices : tuple of int
+    load : (arcs,) array
+        Bytes on each link of every arc.
+    busy, memory : (n,) arrays
+        Time and memory of every server.
+    error : float
+    time_s : float
+        Infinite where it does not fit into memory, loses too much, or sends what has no way.
+    """
+
+    routes: FixedRoutes
+    choices: tuple[int, ...]
+    load: Floats
+    busy: Floats
+    memory: Floats
+    error: float
+    time_s: float
+
+    @classmethod
+    def of(cls, routes: FixedRoutes, choices: Sequence[int]) -> "Sums":
+        """The sums of a choice that can be sent, made anew."""
+        tables = tables_of(routes.instance)
+        amounts = np.concatenate(tables.bytes_of(choices))
+        return cls(
+            routes,
+            tuple(choices),
+            amounts @ routes.loads,
+            tables.busy_of(choices),
+            tables.memory_of(choices),
+            tables.error_of(choices),
+            routes.time_s(choices),
         )
-        layers, arcs, n = len(instance.layers), loads.shape[1], instance.servers
-        self.state, self.trial = (
-            State(np.zeros(layers, dtype=np.int64), np.zeros(arcs), np.zeros(n), np.zeros(n), np.zeros(1))
-            for _ in range(2)
-        )
-        self.scratch = Scratch(
-            np.zeros(len(loads)), np.zeros(len(loads), dtype=np.int64), np.zeros(layers), np.zeros(layers, dtype=bool)
-        )
 
-    def restart(self, choice: Ints) -> float:
-        """Begin at a choice; returns its time, infinite where it cannot be run."""
-        return float(fill(choice, self.rows, self.graph, self.fabric, self.state, self.scratch))
-
-    def run(self, steps: int, alpha: float, propagation: float, best: Ints, best_time: float) -> Tally:
-        """Walk on from the state; ``best`` is replaced where something better is met."""
-        work = self.state, self.trial, self.scratch
-        return Tally(*walk(steps, alpha, propagation, self.rows, self.graph, self.fabric, best, best_time, *work))
-
-
-def rows_of(tables: Tables) -> Rows:
-    """The strategies of all layers as flat arrays."""
-    names: dict[str, int] = {}
-    places: dict[tuple[int, ...], int] = {}
-    name, place, sent = [], [], []
-    for number, layer in enumerate(tables.instance.layers):
-        for a, strategy in enumerate(layer.strategies):
-            name.append(names.setdefault(strategy.name, len(names)))
-            place.append(places.setdefault(tuple(tables.runs_on[number][a].tolist()), len(places)))
-            sent.append(tables.own[number][a])
-    return Rows(
-        _starts(tables.sizes),
-        np.array(name, dtype=np.int64),
-        np.concatenate(tables.compute_s).astype(np.float64),
-        np.concatenate(tables.memory_bytes).astype(np.float64),
-        np.concatenate(tables.errors).astype(np.float64),
-        np.array(place, dtype=np.int64),
-        _starts([len(servers) for servers in places]),
-        np.array([server for servers in places for server in servers], dtype=np.int64),
-        _starts([len(each) for each in sent]),
-        np.array([column for each in sent for column in each], dtype=np.int64),
-        np.array([amount for each in sent for amount in each.values()], dtype=np.float64),
-    )
-
-
-def graph_of(tables: Tables) -> Graph:
-    """The edges between layers as flat arrays."""
-    sets = len(tables.groups_of)
-    ends = np.array(tables.instance.edges, dtype=np.int64).reshape(-1, 2)
-    moves = [np.where(table >= 0, table + sets, -1).ravel() for table in tables.moves]
-    incident = [np.flatnonzero((ends == layer).any(axis=1)) for layer in range(len(tables.sizes))]
-    return Graph(
-        np.ascontiguousarray(ends[:, 0]),
-        np.ascontiguousarray(ends[:, 1]),
-        tables.edge_bytes.astype(np.float64),
-        _starts([len(table) for table in moves]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *moves]).astype(np.int64),
-        _starts([len(edges) for edges in incident]),
-        np.concatenate(incident).astype(np.int64),
-        np.array(tables.instance.order, dtype=np.int64),
-    )
-
-
-def _starts(sizes: Sequence[int]) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    def changed(self, changes: Mapping[int, int]) -> "Sums":
+        """The sums with other strategies of some layers."""
+        tables, routes = tables_of(self.routes.instance), self.routes
+        busy, memory, error = self.busy.copy(), self.memory.copy(), self.error
+        sent: dict[int, float] = defaultdict(float)
+        edges = {e for e, ends in enumerate(tables.instance.edges) if not changes.keys().isdisjoint(ends)}
+        after = tuple(changes.get(layer, a) for layer, a in enumerate(self.choices))
+        for choices, sign in ((self.choices, -1.0), (after, 1.0)):
+            for layer in changes:
+                a = choices[layer]
+                on = tables.runs_on[layer][a]
+                busy[on] += sign * tables.compute_s[layer][a]
+                memory[on] += sign * tables.memory_bytes[layer][a]
+                error += sign * float(tables.errors[layer][a])
+                for figure, amount in tables.own[layer][a].items():
+                    sent[figure] += sign * amount
+            for e in edges:
+                source, target = tables.instance.edges[e]
+                pattern = int(tables.moves[e][choices[source], choices[target]])
+                if pattern >= 0:
+                    sent[len(tables.groups_of) + pattern] += sign * float(tables.edge_bytes[e])
+        figures = [figure for figure, amount in sent.items() if amount]
+        load = self.load + np.array([sent[figure] for figure in figures]) @ routes.loads[figures]
+        time_s = math.inf
+        limit = tables.instance.device.memory_bytes
+        fits = error <= tables.instance.most_error and (limit is None or bool(memory.max() <= limit))
+        if fits and not any(sent[figure] > 0 and routes.without_way[figure] for figure in figures):
+            path = tables.path_s([times[a] for times, a in zip(tables.compute_s, after, strict=True)])
+            compute = max(float(busy.max()), path)
+            time_s = tables.instance.iteration_time_s(compute, float(load.max(initial=0.0)))
+        return Sums(routes, after, load, busy, memory, error, time_s)

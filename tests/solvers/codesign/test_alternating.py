@@ -214,14 +214,14 @@ def test_the_released_loop_goes_back_to_the_best():
     instance = random_job(np.random.default_rng(2), servers=6, degree=2, layers=6)
     hot = AlternatingReleased(100, link_alpha=1e-9, alpha=1e-9)
     loop = _Loop(instance, 0, Clock(Limits(), None))
-    loop.begin(np.zeros(6, dtype=np.int64))
+    loop.begin((0,) * 6)
     for _ in range(40):
         loop.step(hot)
     assert loop.current_s > loop.best_s
-    assert loop.network is not loop.best_network
+    assert loop.routes is not loop.best_routes
     loop.back_to_best()
-    assert (loop.current.tolist(), loop.current_s) == (loop.best.tolist(), loop.best_s)
-    assert loop.network is loop.best_network
+    assert (loop.current, loop.current_s) == (loop.best, loop.best_s)
+    assert loop.routes is loop.best_routes
 
 
 @pytest.mark.parametrize("topology", ["topology-finder", "exact"])

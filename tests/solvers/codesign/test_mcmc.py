@@ -12,8 +12,7 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
-from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Walker
-from ddlopt.solvers.codesign.topoopt.mcmc_kernels import propose, seed_walk
+from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Proposals, Sums
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 
@@ -53,8 +52,6 @@ def test_a_walk_keeps_the_error_budget():
         times = all_times(routes)
         worst = max((c for c in times if np.isfinite(times[c])), key=times.__getitem__)
         assert any(np.isinf(time) for time in times.values())
-        for choices, time in times.items():
-            assert Walker(routes).restart(np.array(choices)) == pytest.approx(time)
         walked = Metropolis(3000, alpha=GENTLE).search(routes, worst, seed)
         assert walked.time_s == pytest.approx(min(times.values()))
 
@@ -63,18 +60,13 @@ def test_a_walk_keeps_the_error_budget():
 @for_each("seed", range(6))
 def test_sums_kept_up_to_date_are_the_sums_made_anew(seed, propagation):
     instance, routes = drawn(seed, layers=9, strategies=5, twins=2)
-    kept, anew = Walker(routes), Walker(routes)
-    first = np.zeros(len(instance.layers), dtype=np.int64)
-    seed_walk(seed)
-    best, best_time = first.copy(), kept.restart(first)
-    tally = kept.run(700, GENTLE, propagation, best, best_time)
-    assert tally.accepted > 50
-    assert tally.last == pytest.approx(anew.restart(kept.state.choice), rel=1e-12)
-    for one, other in zip(kept.state, anew.state, strict=True):
-        assert one == pytest.approx(other, abs=1e-9)
-    assert tally.last == pytest.approx(routes.time_s(kept.state.choice.tolist()), rel=1e-12)
-    assert tally.best == pytest.approx(routes.time_s(best.tolist()), rel=1e-12)
-    assert tally.best <= best_time
+    proposals, kept = Proposals(tables_of(instance), seed), Sums.of(routes, (0,) * len(instance.layers))
+    for _ in range(100):
+        kept = kept.changed(proposals.draw(kept.choices, propagation))
+        assert kept.time_s == pytest.approx(routes.time_s(kept.choices), rel=1e-12)
+    anew = Sums.of(routes, kept.choices)
+    for name in ("load", "busy", "memory", "error"):
+        assert getattr(kept, name) == pytest.approx(getattr(anew, name), abs=1e-9)
 
 
 def test_a_seed_gives_one_walk():
@@ -101,12 +93,9 @@ def test_a_slower_step_is_taken_with_the_stated_probability():
     for strategy, time_s in zip(data["layers"][0]["strategies"], (1.0, 2.0), strict=True):
         strategy |= {"measured_s": time_s, "reads": None}
     routes = FixedRoutes.of(CodesignInstance.from_data(data), links(instance))
-    walker = Walker(routes)
-    seed_walk(0)
-    best = np.zeros(1, dtype=np.int64)
-    tally = walker.run(40_000, np.log(4) / 1000, 0.0, best, walker.restart(best))
+    walked = Metropolis(10_000, np.log(4) / 1000).search(routes, (0,), 0)
     # Up with probability 1/4, down always: in the shorter one 4/5 of the time, so 2/5 of the proposals are accepted.
-    assert tally.accepted / tally.proposed == pytest.approx(2 / 5, abs=0.02)
+    assert walked.accepted / walked.proposed == pytest.approx(2 / 5, abs=0.02)
 
 
 def test_names_are_handed_on_to_neighbours_only():
@@ -114,13 +103,12 @@ def test_names_are_handed_on_to_neighbours_only():
     instance = random_job(np.random.default_rng(2), layers=4, strategies=3, density=1.0)
     chain = instance.model_dump(mode="json") | {"edges": [[0, 1], [1, 2]]}
     instance = CodesignInstance.from_data(chain)
-    walker = Walker(FixedRoutes.of(instance, links(instance)))
-    seed_walk(4)
+    proposals, at = Proposals(tables_of(instance), 4), (0, 1, 2, 1)
     met = set()
     for _ in range(400):
-        walker.trial.choice[:] = (0, 1, 2, 1)
-        if propose(1.0, walker.rows, walker.graph, walker.trial, walker.scratch) >= 0:
-            met.add(tuple(walker.trial.choice.tolist()))
+        changes = proposals.draw(at, 1.0)
+        if changes:
+            met.add(tuple(changes.get(layer, a) for layer, a in enumerate(at)))
     # From the ends inwards and on; from the middle to one end only, as a walk does not turn round. Layer 3 is alone.
     assert met == {(0, 0, 2, 1), (0, 0, 0, 1), (0, 2, 2, 1), (2, 2, 2, 1), (1, 1, 2, 1), (0, 1, 1, 1)}
 
