@@ -1,7 +1,8 @@
 """Checks trees of a collective in rational numbers: python topology_collective.py INSTANCE SOLUTION.
 
 Each tree moves its share (a fraction such as "3/16") of all M bytes over every link of each of its paths: it gathers at
-its root what accelerators add up, or spreads what the root has. The objective is how long the busiest link takes.
+its root what accelerators add up, or spreads what the root has. The objective is how long the busiest link takes, with
+the steps of the longest way.
 """
 
 import gzip
@@ -17,7 +18,7 @@ def check(instance, solution):
     """The objective in seconds, None where a rule is broken, and (rule, where) of what is broken."""
     count, collective = instance["accelerators"], instance.get("collective", "all-gather")
     bandwidth = {(link["source"], link["target"]): link["bytes_per_s"] for link in instance["links"]}
-    broken, load, shares = [], {}, {}
+    broken, load, shares, hops = [], {}, {}, 0
     if not solution["trees"]:
         raise ValueError("there is no tree")
     for place, tree in enumerate(solution["trees"]):
@@ -45,33 +46,39 @@ def check(instance, solution):
                 continue
             if spread[0][0] != root:
                 broken.append(("path starts at the root", where))
-            key = root, spread[0][-1]
+            key, way = (root, spread[0][-1]), len(spread[0]) - 1
         else:
-            key = (root,)
+            key, way = (root,), 0
             if collective in GATHERS:
-                spans(count, root, [(path[-1], path[0]) for path in gather], f"{where}.gather", broken)
+                up = [(path[-1], path[0], len(path) - 1) for path in gather]
+                way += longest_way(count, root, up, f"{where}.gather", broken)
             if collective in SPREADS:
-                spans(count, root, [(path[0], path[-1]) for path in spread], f"{where}.spread", broken)
+                down = [(path[0], path[-1], len(path) - 1) for path in spread]
+                way += longest_way(count, root, down, f"{where}.spread", broken)
+        hops = max(hops, way)
         shares[key] = shares.get(key, 0) + share
     compare_shares(instance, count, collective, shares, broken)
     if broken:
         return None, broken
     size = F(instance["collective_bytes"])
-    return max(part * size / F(bandwidth[link]) for link, part in load.items()), []
+    busy = max(part * size / F(bandwidth[link]) for link, part in load.items())
+    return busy + hops * F(instance.get("step_s", 0)), []
 
 
-def spans(count, root, edges, where, broken):
-    """Edges (nearer to the root, farther) are a tree over all accelerators."""
-    far = [node for _, node in edges]
+def longest_way(count, root, edges, where, broken):
+    """Links to the farthest, of edges (nearer to the root, farther, links) that are a tree over all accelerators."""
+    far = [node for _, node, _ in edges]
     if root in far or len(set(far)) < len(far):
         broken.append(("tree reaches each accelerator once", where))
-        return
-    found, grown = {root}, True
+        return 0
+    depth, grown = {root: 0}, True
     while grown:
-        grown = {node for near, node in edges if near in found} - found
-        found |= grown
-    if len(found) != count:
+        grown = {node: depth[near] + links for near, node, links in edges if near in depth and node not in depth}
+        depth |= grown
+    if len(depth) != count:
         broken.append(("tree reaches all accelerators", where))
+        return 0
+    return max(depth.values())
 
 
 def compare_shares(instance, count, collective, shares, broken):

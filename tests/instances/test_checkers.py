@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -18,7 +19,7 @@ from mutated import mutants
 from ddlopt import instances
 from ddlopt.instances import library
 from ddlopt.instances.index import read
-from ddlopt.models.catalogue import family
+from ddlopt.models.catalogue import family, problem
 from ddlopt.models.errors import DdloptError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,36 @@ NEAR |= {"aggregation/table": Fraction(1, 10**30)}
 DRAWN = {"deployment/step": drawn_step, "deployment/plan": drawn_plan}
 """Answers that are drawn, where good ones are much alike: few have pipelines, or operators that are duplicated."""
 FEW, MANY = 20, 10_000
+MENU = (
+    *("cluster", "compressor", "device", "gpus_per_node", "inter_bandwidth_bytes_per_s", "intra"),
+    *("intra_bandwidth_bytes_per_s", "latency_s", "levels", "nodes", "rank", "ratio", "scope"),
+)
+"""What a menu of options was made of; the times of its options are given."""
+UNASKED = {
+    "topology/collective": ("switches",),
+    "scheduling": ("switches",),
+    "compression/timeline": MENU,
+    "compression/levels": ("compressor", "shape"),
+    # Of its time line it takes one wire without fusion, and says so.
+    "compression/forward": (
+        *(*MENU, "busy_s", "fusion", "goal", "label", "lane", "lanes", "largest_bucket_bytes", "shape", "stages"),
+        "time_budget_s",
+    ),
+    "codesign": ("remedies",),
+    "deployment/step": ("slower_inside", "context_bytes", "tensor_bytes"),  # the last two by dimension
+    "aggregation/hot": ("labels",),
+    "aggregation/registers": ("held_out", "labels"),
+    "aggregation/tree": ("names",),
+    "aggregation/slots": ("chances", "delays_s", "loss", "timeout_s", "workers"),  # it says that it takes none
+    "gossip/weights": ("names",),
+    "gossip/matchings": ("names",),
+    "gossip/period": ("names",),
+    "gossip/exchange": ("blocks", "rates"),  # what the points were made of
+    "cluster/placement": ("host_names",),
+    "cluster/jobs": ("least_s",),
+    "cluster/joint": ("arrival_s", "deadline_s", "weight"),  # of jobs, which it hands on
+}  # fmt: skip
+"""Fields of instances that no answer depends on, or that a checker reads without their name."""
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, ZeroDivisionError)
 """What a checker's ``main`` takes for no answer at all."""
 
@@ -175,6 +206,37 @@ def test_weights_may_be_a_matrix():
             for changed in [whole, *islice(mutants(whole, source), 20)]:
                 expected, found = verdicts(checker, instance, data, changed)
                 assert agree("gossip/weights", expected, found), (instance.name, expected, found)
+
+
+def test_steps_of_a_collective_take_time():
+    checker, source = loaded(PROBLEMS["topology/collective"]), random.Random(5)
+    for instance, data, good in answers("topology/collective"):
+        slow_steps, changed_data = instance.changed(step_s=0.5), data | {"step_s": 0.5}
+        for changed in [
+            good | {"instance_digest": None},
+            *islice(mutants(good | {"instance_digest": None}, source), 5),
+        ]:
+            expected, found = verdicts(checker, slow_steps, changed_data, changed)
+            assert agree("topology/collective", expected, found), (instance.name, expected, found)
+        assert checker.check(changed_data, good)[0] > checker.check(data, good)[0]
+
+
+@pytest.mark.parametrize("path", PROBLEMS)
+def test_a_checker_reads_every_field(path):
+    """One that it passes over says nothing about answers: an optional one is set in few instances."""
+    text = PROBLEMS[path].read_text(encoding="utf-8")
+    unread = {
+        name for name in _fields(problem(path).instance.model_json_schema()) if not re.search(rf"\b{name}\b", text)
+    }
+    assert unread - {"family", "source"} == set(UNASKED.get(path, ()))
+
+
+def _fields(schema):
+    if isinstance(schema, dict):
+        yield from schema.get("properties", ())
+        schema = list(schema.values())
+    for each in schema if isinstance(schema, list) else ():
+        yield from _fields(each)
 
 
 def test_every_problem_has_one():

@@ -163,7 +163,7 @@ class _Planner:
         """The least busy GPUs of the least busy servers, as many servers as it takes."""
         if below.sum() < width:
             return None
-        average = np.bincount(self.server_of, weights=busy) / self.places
+        average = np.bincount(self.server_of, busy, len(self.places)) / np.maximum(1, self.places)  # some hold none
         order = np.argsort(average, kind="stable")
         room = np.bincount(self.server_of[below], minlength=len(self.places))[order]
         several = np.searchsorted(np.cumsum(self.places[order]), self.spare * width)

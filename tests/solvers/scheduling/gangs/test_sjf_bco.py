@@ -67,6 +67,14 @@ def test_no_gpu_is_past_the_limit():
             assert time.max() <= limit
 
 
+def test_a_server_without_places_makes_no_difference():
+    jobs = [(1, 4), (2, 6), (2, 5)]
+    one, other = (_Planner(gang_instance(jobs, servers=servers), 1.0) for servers in ((2,), (2, 0)))
+    plan = one.plan(15, 0)
+    assert plan is not None
+    assert other.plan(15, 0) == plan
+
+
 def test_bisection_finds_a_limit_below_which_there_is_no_plan():
     planner = _Planner(gang_instance([(1, 3), (1, 5), (2, 4), (2, 2), (3, 6)], servers=(2, 2)), 1.0)
     found = _plans(planner, [3, 2, 1], Clock(Limits(), None))
