@@ -8,14 +8,14 @@ from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, last_sent, staleness
 
 _BITS = 64
-"""Binary places of a square root in exact mode."""
+"""Binary places of a square root in exact mode; of one below 1 as many from its first digit on."""
 
 
 def evaluate_exchange(instance: ExchangeInstance, solution: ExchangeTimes, exact: bool = False) -> Evaluation:
     r"""Staleness, and what sends cost.
 
     Exact squared norms are rational numbers. Plain norms are none: with ``exact`` each is a rational number that is
-    proven to be no less, by at most :math:`2^{-64}`.
+    proven to be no less, by at most a part of :math:`2^{-63}` of it.
 
     Details: ``sends``, ``staleness``, and ``largest`` of a step.
     """
@@ -46,6 +46,7 @@ def _exact_parts(instance: ExchangeInstance, solution: ExchangeTimes) -> Iterato
 
 
 def _root(square: Fraction) -> Fraction:
-    scaled = square * 4**_BITS
+    zeros = max(0, square.denominator.bit_length() - square.numerator.bit_length()) // 2 if square else 0
+    scaled = square * 4 ** (_BITS + zeros)
     whole = math.isqrt(math.ceil(scaled))
-    return Fraction(whole if whole * whole >= scaled else whole + 1, 2**_BITS)
+    return Fraction(whole if whole * whole >= scaled else whole + 1, 2 ** (_BITS + zeros))

@@ -83,17 +83,18 @@ def _violations(instance: MatchingsInstance, solution: MatchingPlan, tolerance: 
     if instance.edge_budgets:
         for number, matching in enumerate(solution.matchings):
             for edge in matching:
-                if solution.probabilities[number] > instance.edge_budgets[edge] + tolerance:
+                if solution.probabilities[number] > instance.edge_budgets[edge] * (1 + tolerance):
                     yield Violation(
                         "budget of an edge", f"edge {edge}", solution.probabilities[number], instance.edge_budgets[edge]
                     )
 
 
 def _time(instance: MatchingsInstance, solution: MatchingPlan) -> Fraction:
+    """Of a round; a probability that rounding left below 0 makes none shorter."""
     times = instance.edge_times
     return sum(
         (
-            Fraction(chance) * Fraction(max((times[edge] for edge in matching), default=0.0))
+            Fraction(max(chance, 0.0)) * Fraction(max((times[edge] for edge in matching), default=0.0))
             for chance, matching in zip(solution.probabilities, solution.matchings, strict=True)
         ),
         Fraction(0),

@@ -29,10 +29,11 @@ def evaluate_period(instance: PeriodInstance, solution: PeriodPlan, exact: bool 
         assert instance.communication_s is not None
         mixing, communication = Fraction(instance.mixing), Fraction(instance.communication_s)
     else:
-        chances = [Fraction(chance) for chance in solution.activation]
-        times = map(Fraction, instance.rounds.times_s)
-        communication = sum((chance * time for chance, time in zip(chances, times, strict=True)), Fraction(0))
-        mixing = 1 - _second_eigenvalue(instance.rounds, solution.activation, exact) / 2
+        # One that rounding left below 0 makes no round shorter.
+        chances = tuple(max(chance, 0.0) for chance in solution.activation)
+        times = zip(map(Fraction, chances), map(Fraction, instance.rounds.times_s), strict=True)
+        communication = sum((chance * time for chance, time in times), Fraction(0))
+        mixing = 1 - _second_eigenvalue(instance.rounds, chances, exact) / 2
     if mixing >= 1:
         return Evaluation(None, (*violations, Violation("workers never agree: mixing", "rounds", float(mixing), 1)))
     spread = (1 + mixing) / (1 - mixing)

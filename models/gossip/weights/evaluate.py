@@ -89,7 +89,8 @@ def _violations(instance: WeightsInstance, values: list[Fraction], tolerance: fl
             yield Violation("weight below 0", f"weights[{place}]", value, 0)
     if instance.goal == "process":
         costs = instance.costs or (1.0,) * len(values)
-        spent = sum((Fraction(cost) * value for cost, value in zip(costs, values, strict=True)), Fraction(0))
+        # A rate that rounding left below 0 pays for no other.
+        spent = sum((Fraction(cost) * max(value, 0) for cost, value in zip(costs, values, strict=True)), Fraction(0))
         assert instance.budget is not None
         if spent > Fraction(instance.budget) * (1 + Fraction(tolerance)):
             yield Violation("budget", "all edges", spent, instance.budget)

@@ -95,6 +95,9 @@ def test_exact_mode():
     above = found - 5
     assert above**2 >= 2
     assert (above - Fraction(1, 2**63)) ** 2 < 2
+    tiny = instance([[0, 0], [1e-30, 1e-30]], sends=0, norm="plain")
+    found = evaluate(tiny, answer(), exact=True).objective
+    assert 2 * Fraction(1e-30) ** 2 <= found**2 <= 2 * (Fraction(1e-30) * (1 + Fraction(1, 2**62))) ** 2
 
 
 @for_each("norm", ["squared", "plain"])

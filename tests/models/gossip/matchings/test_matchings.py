@@ -112,6 +112,7 @@ def test_factor_by_enumeration_of_rounds(activation, probabilities):
         ({"times": [1, 2, 3, 1, 1]}, plan((0.5, 0.25, 0)), []),
         ({"times": [1, 2, 3, 1, 1]}, plan((0.5, 0.3, 0)), ["budget"]),
         ({"edge_budgets": [1, 1, 0.5, 1, 1]}, plan((0.6, 0.5, 0.1)), ["budget of an edge"]),
+        ({"edge_budgets": [1, 1, 1, 1, 1e-9]}, plan((0.6, 0.5, 2e-9)), ["budget of an edge"]),
         ({"activation": "single"}, plan((0.6, 0.5, 0.1)), ["sum of probabilities"]),
         ({"matchings": MATCHINGS}, plan((0.6, 0.1, 0.5), matchings=((3, 1), (4,), (2, 0))), []),
         (
@@ -125,6 +126,14 @@ def test_factor_by_enumeration_of_rounds(activation, probabilities):
 def test_violations(more, given, kinds, exact):
     found = [violation.kind for violation in evaluate(instance(**more), given, exact).violations]
     assert found == kinds
+
+
+def test_a_probability_that_rounding_left_below_0_makes_no_round_shorter():
+    asked = instance(times=[1, 1, 1, 1, 1e12])
+    assert evaluate(asked, plan((1, 1, -1e-12))).feasible
+    assert [each.kind for each in evaluate(instance(times=[2, 2, 2, 2, 1e12]), plan((1, 1, -1e-10))).violations] == [
+        "budget"
+    ]
 
 
 @for_each("independent", [True, False])

@@ -110,6 +110,13 @@ def test_designed_rounds_by_hand():
     assert evaluate(asked, plan(2, 0.01, (1.0, 0.0))).objective is None
 
 
+def test_a_probability_that_rounding_left_below_0_makes_no_round_shorter():
+    rounds = ROUNDS | {"matchings": [[0], [1], [0]], "times_s": [1, 2, 1e12]}
+    asked = instance(communication_s=None, mixing=None, workers=3, rounds=rounds)
+    plain, below = (evaluate(asked, plan(2, 0.01, (0.5, 0.5, last))) for last in (0.0, -1e-10))
+    assert below == plain
+
+
 @for_each("seed", seeds(6, 40))
 def test_no_period_of_an_interval_is_faster_than_its_bound(seed):
     rng = np.random.default_rng(seed)

@@ -113,6 +113,13 @@ def test_costs_count():
     assert not evaluate(costly, answer([0.4, 0.2])).feasible
 
 
+def test_a_rate_that_rounding_left_below_0_pays_for_no_other():
+    dear = instance(nx.complete_graph(3), "process", 1.0, (1.0, 1.0, 1e12))
+    assert evaluate(dear, answer([0.5, 0.5, -1e-12])).feasible
+    found = evaluate(dear, answer([50.0, 50.0, -1e-10]))
+    assert [violation.kind for violation in found.violations] == ["budget"]
+
+
 def test_pairwise_by_simulation_of_the_expectation():
     graph = nx.path_graph(3)
     calls = [1.0, 0.3, 0.7, 1.0]  # 0→1, 1→0, 1→2, 2→1
