@@ -1,7 +1,7 @@
 """Checks when a worker sends its model, in rational numbers: python gossip_exchange.py INSTANCE SOLUTION.
 
 Others have the model that was sent last; staleness is the sum of the squared distances of the models from it, or of the
-distances themselves, each of which is rounded up in its 64th binary place.
+distances themselves, each of which is rounded up in its 64th binary place, of one below 1 from its first digit on.
 """
 
 import gzip
@@ -23,9 +23,10 @@ def check(instance, solution):
         sent = step if step in times else sent
         square = sum(((F(a) - F(b)) ** 2 for a, b in zip(point, points[sent])), F(0))
         if instance.get("norm", "squared") == "plain":
-            scaled = square * 4**64
+            places = 64 + max(0, square.denominator.bit_length() - square.numerator.bit_length()) // 2
+            scaled = square * 4**places
             root = math.isqrt(math.ceil(scaled))
-            square = F(root if root * root >= scaled else root + 1, 2**64)
+            square = F(root if root * root >= scaled else root + 1, 2**places)
         total += square
     many = instance.get("sends") is not None and len(times) > instance["sends"]
     return total, [("number of sends", "all steps")] if many else []

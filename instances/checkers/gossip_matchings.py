@@ -142,7 +142,7 @@ def limits(instance, solution):
             broken.append(("probability", where))
         if instance.get("edge_budgets") and any(chance > F(budgets[edge]) for edge in matching):
             broken.append(("budget of an edge", where))
-        spent += chance * max((F(times[edge]) for edge in matching), default=F(0))
+        spent += max(chance, 0) * max((F(times[edge]) for edge in matching), default=F(0))
     if spent > F(instance["budget"]):
         broken.append(("budget", "all matchings"))
     if instance.get("activation", "independent") == "single" and sum(chances, F(0)) > 1:

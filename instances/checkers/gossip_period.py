@@ -149,7 +149,7 @@ def check(instance, solution):
         return None, broken
     rounds = instance.get("rounds")
     if rounds:
-        chances = [F(chance) for chance in solution.get("activation", [])]
+        chances = [max(F(chance), F(0)) for chance in solution.get("activation", [])]
         communication = sum((chance * F(time) for chance, time in zip(chances, rounds["times_s"])), F(0))
         mixing = 1 - second_smallest(rounds, chances) / 2
     else:

@@ -112,7 +112,7 @@ def limits(instance, weights, broken):
     broken += [("weight below 0", f"weights[{place}]") for place, weight in enumerate(weights) if weight < 0]
     if goal == "process":
         costs = instance.get("costs") or [1] * len(edges)
-        if sum((F(cost) * weight for cost, weight in zip(costs, weights)), F(0)) > F(instance["budget"]):
+        if sum((F(cost) * max(weight, 0) for cost, weight in zip(costs, weights)), F(0)) > F(instance["budget"]):
             broken.append(("budget", "all edges"))
         return
     given = [F(0)] * n

@@ -4,6 +4,7 @@ import copy
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from ddlopt.models.contracts import Instance
@@ -23,6 +24,8 @@ _KEPT = (
 step have to have a way: nearly all would have no plan otherwise."""
 _FIELDS, _PLACES = 0.4, 0.5
 """How likely a field is changed, and each of its places then."""
+_WORDS = 0.3
+"""How likely a choice among words, as of a norm or a goal, is another one."""
 _UNEQUAL = (1e-3, 0.1, 0.5, 3.0, 10.0, 1e3)
 """Factors of figures: no further apart than what solvers in double precision take, as their answers are compared."""
 _WHOLE = 0.5
@@ -32,7 +35,7 @@ _LARGEST_COUNT = 3
 
 
 def changed(instance: Instance, setting: str, seed: int) -> Instance:
-    """The instance with some of its fields made odd.
+    """The instance with some of its fields made odd, and other words in some that have a choice of them.
 
     Parameters
     ----------
@@ -69,8 +72,50 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
             if _is_one(kind, made):
                 data, places_of = made, _by_field(made)
                 break
+    data = _in_other_words(kind, data, random.Random(f"words {setting} {seed}"))
     data |= {"name": f"{instance.name}-{setting}-{seed}", "source": f"{instance.source}; made odd ({setting}, {seed})"}
     return kind.from_data(data)
+
+
+def _in_other_words(kind: type[Instance], data: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """The data with other words in some fields that have a choice of them."""
+    choices, places_of = _words(kind), defaultdict[str, list[Path]](list)
+    for path in _places(data, texts=True):
+        if isinstance(_at(data, path), str) and _field(path) in choices:
+            places_of[_field(path)].append(path)
+    for field in sorted(places_of):
+        if draw.random() < _WORDS:
+            old = _at(data, places_of[field][0])
+            word = draw.choice([word for word in choices[field] if word != old])
+            # Everywhere or, where the schema refuses that, in one place.
+            for some in (places_of[field], [draw.choice(places_of[field])]):
+                made = _made(data, some, some, lambda *_, word=word: word, draw)
+                if _is_one(kind, made):
+                    data = made
+                    break
+    return data
+
+
+@cache
+def _words(kind: type[Instance]) -> dict[str, list[str]]:
+    """The words of each field that has a choice of them."""
+    whole = kind.model_json_schema(mode="validation")
+    found = dict[str, list[str]]()
+
+    def note(schema: dict[str, Any], path: Path) -> None:
+        if "$ref" in schema:
+            schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
+        if all(isinstance(word, str) for word in schema.get("enum", (None,))):
+            found[_field(path)] = schema["enum"]
+        for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+            note(each, path)
+        if "items" in schema:
+            note(schema["items"], (*path, 0))
+        for name, value in schema.get("properties", {}).items():
+            note(value, (*path, name))
+
+    note(whole, ())
+    return found
 
 
 def _is_one(kind: type[Instance], data: dict[str, Any]) -> bool:
@@ -103,22 +148,26 @@ def _by_field(data: dict[str, Any]) -> defaultdict[str, list[Path]]:
     """The places of each field; of one that changes emptied, none."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _places(data):
-        found[".".join("*" if isinstance(step, int) else step for step in path)].append(path)
+        found[_field(path)].append(path)
     return found
 
 
-def _places(data: Any, path: Path = ()) -> Iterator[Path]:
-    """Of everything but names: lists, and what is in them, figures, truth values, and what is missing."""
+def _field(path: Path) -> str:
+    return ".".join("*" if isinstance(step, int) else step for step in path)
+
+
+def _places(data: Any, path: Path = (), texts: bool = False) -> Iterator[Path]:
+    """Of everything but names, and texts if wanted: lists and what is in them, figures, and what is missing."""
     if path:
         yield path
     if isinstance(data, dict):
         for name, value in data.items():
-            if name not in _KEPT and not isinstance(value, str):
-                yield from _places(value, (*path, name))
+            if name not in _KEPT and (texts or not isinstance(value, str)):
+                yield from _places(value, (*path, name), texts)
     elif isinstance(data, list):
         for place, value in enumerate(data):
-            if not isinstance(value, str):
-                yield from _places(value, (*path, place))
+            if texts or not isinstance(value, str):
+                yield from _places(value, (*path, place), texts)
 
 
 def _whole_s(figures: tuple[float, ...]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Odd instances have what schemas allow: zeros, what is missing, empty and unequal lists, figures that are equal."""
+"""Odd instances have what schemas allow: zeros, what is missing, empty and unequal lists, equal figures, words."""
 
 from collections import Counter, defaultdict
 
@@ -302,6 +302,11 @@ def test_groups_are_unequal_and_servers_are_in_none():
             apart |= sum(map(len, groups)) < instance.servers
     assert any(len(each) > 1 for each in sizes)
     assert apart
+
+
+def test_words_are_exchanged_where_the_schema_has_others():
+    plain = odd_instance("gossip/exchange", None, 0)
+    assert {changed(plain, "ties", seed).norm for seed in range(8)} == {"squared", "plain"}
 
 
 def test_what_no_instance_is_made_of_is_said():

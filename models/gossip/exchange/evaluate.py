@@ -46,7 +46,7 @@ def _exact_parts(instance: ExchangeInstance, solution: ExchangeTimes) -> Iterato
 
 
 def _root(square: Fraction) -> Fraction:
-    zeros = max(0, square.denominator.bit_length() - square.numerator.bit_length()) // 2 if square else 0
-    scaled = square * 4 ** (_BITS + zeros)
+    places = _BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()) // 2
+    scaled = square * 4**places
     whole = math.isqrt(math.ceil(scaled))
-    return Fraction(whole if whole * whole >= scaled else whole + 1, 2 ** (_BITS + zeros))
+    return Fraction(whole if whole * whole >= scaled else whole + 1, 2**places)
