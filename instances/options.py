@@ -27,7 +27,8 @@ T = TypeVar("T")
 def refuse_odd_value(option: str, value: Any, wanted: Any) -> None:
     """Raise OptionError unless a value is of the type that an option is declared with.
 
-    Types are those of :data:`_WORDS`, ``tuple[such, ...]`` (lists will do), words in a ``Literal``, and unions.
+    Types are those of :data:`_WORDS`, ``tuple[such, ...]`` and ``list[such]`` (either will do), words in a
+    ``Literal``, and unions.
     """
     if not _fits(value, wanted):
         raise OptionError(f"{option} is {value!r}; it must be {_described(wanted)}")
@@ -45,7 +46,7 @@ def refuse_unknown(what: str, options: Iterable[str], known: Iterable[str]) -> N
 def _fits(value: Any, wanted: Any) -> bool:
     if get_origin(wanted) in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(wanted))
-    if get_origin(wanted) is tuple:
+    if get_origin(wanted) in (tuple, list):
         return isinstance(value, list | tuple) and all(_fits(each, get_args(wanted)[0]) for each in value)
     if get_origin(wanted) is Literal:
         return isinstance(value, str) and value in get_args(wanted)
@@ -58,8 +59,9 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 def _described(wanted: Any) -> str:
     if get_origin(wanted) in (Union, UnionType):
-        return " or ".join(_described(each) for each in get_args(wanted))
-    if get_origin(wanted) is tuple:
+        every = [_described(each) for each in get_args(wanted)]
+        return (", or " if any("," in each for each in every) else " or ").join(every)
+    if get_origin(wanted) in (tuple, list):
         return f"a list{_example(get_args(wanted)[0])}, each {_described(get_args(wanted)[0])}"
     if get_origin(wanted) is Literal:
         return " or ".join(f"'{each}'" for each in get_args(wanted))
@@ -96,7 +98,8 @@ def one_of(option: str, value: object, known: tuple[str, ...]) -> None:
 def at_least(option: str, value: float, least: float) -> None:
     """Raise OptionError unless a number is large enough and finite."""
     if not least <= value < math.inf:
-        raise OptionError(f"{option} is {value}; it must be at least {least}")
+        finite = "" if math.isfinite(value) else " and finite"
+        raise OptionError(f"{option} is {value}; it must be at least {least}{finite}")
 
 
 def positive(option: str, value: float) -> None:

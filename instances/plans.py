@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from ddlopt.instances import load, writers
+from ddlopt.instances.readers.schedules import FORMATS as SCHEDULES
 from ddlopt.instances.readers.schedules import read_schedule
 from ddlopt.models.catalogue import solution_of
 from ddlopt.models.contracts import Instance, Solution
-from ddlopt.models.errors import SolutionError
+from ddlopt.models.errors import SolutionError, UnknownNameError
 from ddlopt.models.files import writable, write_whole
 
 
@@ -86,6 +87,11 @@ def import_plan(instance: Instance | str | Path, file: str | Path, source_format
         return writers.import_plan(problem, file)
     if source_format in writers.OTHERS:
         return writers.read_plan(problem, file, source_format)
+    if source_format not in SCHEDULES:
+        raise UnknownNameError(
+            f"there is no format '{source_format}' that others' plans are read from; there are: "
+            f"{', '.join((*writers.OTHERS, *SCHEDULES))}"
+        )
     schedule = read_schedule(file, source_format, problem)
     assert isinstance(problem, type(schedule.instance))  # others were refused
     if schedule.instance.digest != problem.digest:

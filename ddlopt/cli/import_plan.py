@@ -16,7 +16,8 @@ def import_plan(
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="Format of another tool: msccl (XML), te-ccl (JSON) for collectives, torch-schedule (CSV) for orders.",
+            help="Format of another tool: msccl (XML), te-ccl (JSON) for collectives, torch-schedule (CSV) for orders; "
+            "megatron, torchtitan, deepspeed, galvatron for training steps.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the solution here.")] = None,
@@ -24,15 +25,16 @@ def import_plan(
     """Read the solution back from a file of `export-plan`, and check it; or check a schedule of another tool."""
     import ddlopt
     from ddlopt.cli.shared.display import verdict
+    from ddlopt.instances.readers.schedules import FORMATS as SCHEDULES
     from ddlopt.models.files import writable, write_whole
 
     if out:
         writable(out)
     instance = ddlopt.load(name)
-    if source_format is not None:
+    if source_format in SCHEDULES:
         instance, solution = _judged(instance, file, source_format, out is not None)
     else:
-        solution = ddlopt.import_plan(instance, file)
+        solution = ddlopt.import_plan(instance, file, source_format)
         say(verdict(instance, ddlopt.check(instance, solution)))
     if out:
         write_whole(out, solution.to_json() + "\n")

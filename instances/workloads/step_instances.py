@@ -32,17 +32,20 @@ class Menu:
     micro_batch: tuple[int, ...] = (1, 2, 4, 8)
     sequence_parallel: tuple[bool, ...] = (True,)
 
-    def changed(self, **wanted: list[int] | None) -> "Menu":
+    def changed(self, **wanted: Iterable[int] | None) -> "Menu":
         """With lists of one's own in place of some."""
         return replace(self, **{name: tuple(sorted(set(own))) for name, own in wanted.items() if own is not None})  # type: ignore[arg-type]
 
     def suits(self, sizes: Transformer) -> None:
-        """Raise :class:`OptionError` if a degree does not divide what it shares."""
+        """Raise :class:`OptionError` if there is no degree, or one does not divide what it shares."""
+        for name in ("tensor", "context", "micro_batch", "sequence_parallel"):
+            if not getattr(self, name):
+                raise OptionError(f"{name} is []; list at least one, or leave it out")
         for name in ("tensor", "context", "micro_batch"):
             for degree in getattr(self, name):
                 if degree < 1:
                     raise OptionError(f"{name} has {degree}; degrees are at least 1")
-        fitting = tensor_degrees(sizes, max(self.tensor))
+        fitting = tensor_degrees(sizes, max(64, *self.tensor))
         for degree in self.tensor:
             if degree not in fitting:
                 raise OptionError(

@@ -145,7 +145,7 @@ REFUSED = {
         ({"compressors": ["powersgd:5000"]}, "rank is 5000 for powersgd, but no gradient has a rank above 4096"),
         (
             {"compressors": "dgc:0.01"},
-            r"compressors is 'dgc:0.01'; it must be a list such as \[\"a\", \"b\"\], each a word or left out",
+            r"compressors is 'dgc:0.01'; it must be a list such as \[\"a\", \"b\"\], each a word, or left out",
         ),
         ({"nodes": 1, "gpus_per_node": 1}, "a single GPU sends nothing"),
         ({"nodes": 0}, "nodes is 0; it must be at least 1"),

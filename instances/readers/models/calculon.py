@@ -88,10 +88,10 @@ def read_calculon(
         one_of("tensor", str(tensor), tuple(str(t) for t in tensor_degrees(sizes, inner)))
         networks = [networks[0] | {"size": tensor}, *networks[1:]] if tensor > 1 else networks[1:]
     tensors = (tensor,) if tensor else tuple(t for t in tensor_degrees(sizes, min(inner, devices)) if inner % t == 0)
-    batches = micro_batch or [
-        1 << place for place in range(global_batch.bit_length()) if global_batch % (1 << place) == 0
-    ]
-    menu = Menu(tensors, (1,), (1,), tuple(batches), tuple(sequence_parallel or (False, True)))
+    batches = tuple(1 << place for place in range(global_batch.bit_length()) if global_batch % (1 << place) == 0)
+    menu = Menu(tensors, (1,), (1,), batches, (False, True))
+    menu = menu.changed(micro_batch=micro_batch, sequence_parallel=sequence_parallel)
+    menu.suits(sizes)
     base = Setting(fused=False, dropout=True, gathered=gathered, scatter_factor=scatter, collective_work=True)
     data = blocks_of(sizes, _HALF, rates, menu, base)
     for end in ("embedding", "head"):

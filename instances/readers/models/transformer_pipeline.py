@@ -83,7 +83,8 @@ def read_transformer_pipeline(
     global_batch : int
         Samples of a step.
     micro_batch : int, optional
-        Samples of a micro-batch; by default the best of 1 to 16, and 1 for ``throughput``.
+        Samples of a micro-batch; by default the best power of two up to 16 that divides the step's, and 1 for
+        ``throughput``.
     precision : {"fp32", "bf16", "fp8"}, optional
         By default what the configuration says; where it says nothing, bf16 if the accelerator has it.
     servers, gpus_per_server : int
@@ -100,7 +101,8 @@ def read_transformer_pipeline(
     spine_gigabit_per_s : float, optional
         Of a server beyond the rails; by default the network's.
     tensor, context : list of int, optional
-        Degrees; by default those that divide heads, up to a server, and those that leave a device 4096 tokens.
+        Degrees, e.g. ``[1, 2, 4]``; by default those that divide heads, up to a server, and those that leave a
+        device 4096 tokens.
     interleaving : int
         The most chunks of a device.
     sharding : list of int, optional
@@ -164,7 +166,7 @@ def read_transformer_pipeline(
         return PipelineInstance.from_data(data, origin)
     data |= {"interleaving": interleaving, "overlap": overlap} | ({} if sharding is None else {"sharding": sharding})
     menu = menu_of(sizes, gpus_per_server, cluster.devices, global_batch, _contexts(sizes, context))
-    menu = menu.changed(tensor=tensor, micro_batch=None if micro_batch is None else [micro_batch])
+    menu = menu.changed(tensor=tensor, context=context, micro_batch=None if micro_batch is None else [micro_batch])
     menu.suits(sizes)
     base = Setting(fused=fused_attention, dropout=dropout)
     return StepInstance.from_data(data | _step(sizes, numbers, cluster, global_batch, menu, base, told), origin)
@@ -294,6 +296,8 @@ def _degrees(sizes: Transformer, most: int, wanted: list[int] | None) -> list[in
     parts = {(part, stack) for stack in stacks for block in stack.blocks() for part in stack.parts(block)}
     cut = [stack.mixer.cuts if part == "mixer" and stack.mixer else stack.heads for part, stack in parts]
     fitting = [t for t in range(1, most + 1) if all(count % t == 0 for count in cut)]
+    if wanted == []:
+        raise OptionError("tensor is []; list at least one, or leave it out")
     for t in wanted or ():
         if t not in fitting:
             raise OptionError(

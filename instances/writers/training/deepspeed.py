@@ -1,9 +1,10 @@
 """The format ``deepspeed``: DeepSpeed's JSON, and that of others read as plans."""
 
 import json
+import reprlib
 from typing import Any
 
-from ddlopt.instances.writers.training.words import copies_of, required, whole
+from ddlopt.instances.writers.training.words import batch_of, copies_of, required, table_of, whole
 from ddlopt.models.contracts import Evaluation
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan
 from ddlopt.models.errors import OptionError, SolutionError
@@ -65,15 +66,15 @@ def read_deepspeed(instance: StepInstance, text: str, origin: str) -> StepPlan:
         count("pipeline", "stages"),
     )
     micro, rounds = count("train_micro_batch_size_per_gpu"), data.get("gradient_accumulation_steps")
-    batch = whole(data.get("train_batch_size", instance.global_batch), f"{origin}: train_batch_size")
-    required(batch == instance.global_batch, f"{origin}: batch {batch}, and the instance has {instance.global_batch}")
+    told = data.get("train_batch_size", "auto")
+    batch = batch_of(instance.global_batch if told == "auto" else told, instance, f"{origin}: train_batch_size")
     if isinstance(rounds, int) and rounds > 0:
-        copies = copies_of(batch, micro * rounds, origin)
+        copies = copies_of(batch, micro * rounds, origin, "samples", "micro-batches times rounds")
     else:
         copies = copies_of(instance.devices, tensor * context * pipeline, origin)
-    stage = (data.get("zero_optimization") or {}).get("stage", 0)
-    required(stage in (0, 1, 2, 3), f"{origin}: zero_optimization.stage is {stage!r}; it is 0 to 3")
-    kept = data.get("activation_checkpointing") or {}
+    stage = table_of(data, "zero_optimization", origin).get("stage", 0)
+    required(stage in (0, 1, 2, 3), f"{origin}: zero_optimization.stage is {reprlib.repr(stage)}; it is 0 to 3")
+    kept = table_of(data, "activation_checkpointing", origin)
     first = instance.blocks[0].ways[0].options[0].name
     number = kept.get("number_checkpoints") or 0
     longest = -(-instance.size // pipeline)
@@ -86,7 +87,8 @@ def read_deepspeed(instance: StepInstance, text: str, origin: str) -> StepPlan:
         data=copies,
         micro_batch=micro,
         sharding=stage,
-        sequence_parallel=bool((data.get("tensor_parallel") or {}).get("sequence_parallel", False)) and tensor > 1,
+        sequence_parallel=bool(table_of(data, "tensor_parallel", origin).get("sequence_parallel", False))
+        and tensor > 1,
         option=str(kept.get("option", first)),
         recomputed=min(int(number), longest) if isinstance(number, int) else 0,
         order=instance.orders[0],

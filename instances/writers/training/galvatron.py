@@ -1,9 +1,10 @@
 """The format ``galvatron``: plans of PKU-DAIR/Hetu-Galvatron, and those of others where all blocks are identical."""
 
 import json
+import reprlib
 from typing import Any
 
-from ddlopt.instances.writers.training.words import copies_of, required, whole
+from ddlopt.instances.writers.training.words import batch_of, copies_of, required, whole
 from ddlopt.models.contracts import Evaluation
 from ddlopt.models.deployment.step.instance import FULL, StepInstance, StepPlan
 from ddlopt.models.deployment.step.places import chunk_sizes
@@ -76,22 +77,26 @@ def read_galvatron(instance: StepInstance, text: str, origin: str) -> StepPlan:
     tensor = whole(_same(data, "tp_sizes_enc", instance, origin, "1"), f"{origin}: tp_sizes_enc")
     required(_same(data, "use_sp", instance, origin, "0") == "0", f"{origin}: use_sp: Ulysses is not modelled")
     copies = copies_of(instance.devices, tensor * pipeline, origin)
-    batch = whole(data.get("global_bsz", instance.global_batch), f"{origin}: global_bsz")
-    required(batch == instance.global_batch, f"{origin}: batch {batch}, and the instance has {instance.global_batch}")
+    batch = batch_of(data.get("global_bsz", instance.global_batch), instance, f"{origin}: global_bsz")
     chunks = whole(data.get("chunks", 1), f"{origin}: chunks")
-    default = data.get("default_dp_type", "ddp")
-    required(default in _DEFAULTS, f"{origin}: default_dp_type is {default!r}; there are {', '.join(_DEFAULTS)}")
+    default = str(data.get("default_dp_type", "ddp"))
+    required(
+        default in _DEFAULTS, f"{origin}: default_dp_type is {reprlib.repr(default)}; there are {', '.join(_DEFAULTS)}"
+    )
     wholly = _same(data, "dp_types_enc", instance, origin, "0") == "1"
     sizes, cuts = chunk_sizes(instance.size, pipeline), str(data.get("pp_division", ""))
     even = sorted(map(str, sizes)) == sorted(cuts.split(","))
-    required(not cuts or even, f"{origin}: stages of {cuts} blocks; plans here have {','.join(map(str, sizes))}")
+    required(
+        not cuts or even,
+        f"{origin}: stages of {reprlib.repr(cuts)} blocks; plans here have {','.join(map(str, sizes))}",
+    )
     shared = any(way.sequence_parallel for way in instance.blocks[0].ways if way.tensor == tensor)
     return StepPlan(
         instance=instance.name,
         tensor=tensor,
         pipeline=pipeline,
         data=copies,
-        micro_batch=copies_of(batch, copies * chunks, origin),
+        micro_batch=copies_of(batch, copies * chunks, origin, "samples", "copies times chunks"),
         sharding=_WHOLLY if wholly else _DEFAULTS[default],
         sequence_parallel=shared,
         option=instance.blocks[0].ways[0].options[0].name,

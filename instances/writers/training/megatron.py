@@ -1,10 +1,12 @@
 """The format ``megatron``: flags of Megatron-LM, and those of others read as plans."""
 
+import difflib
 import re
 import shlex
+from itertools import pairwise
 from typing import Any
 
-from ddlopt.instances.writers.training.words import copies_of, count_of, layout, recompute_words, required
+from ddlopt.instances.writers.training.words import batch_of, copies_of, count_of, layout, recompute_words, required
 from ddlopt.models.contracts import Evaluation
 from ddlopt.models.deployment.step.instance import FULL, ORDERS, StepInstance, StepPlan
 from ddlopt.models.errors import OptionError, SolutionError
@@ -17,6 +19,22 @@ _SIZES = {
     "expert": ("--expert-model-parallel-size",),
     "micro_batch": ("--micro-batch-size",),
 }
+_BATCH, _LAYOUT, _SEQUENCE = "--global-batch-size", "--pipeline-model-parallel-layout", "--sequence-parallel"
+_LAYERS, _CHUNKS = "--num-layers-per-virtual-pipeline-stage", "--num-virtual-stages-per-pipeline-rank"
+_ORDER, _OPTIMIZER, _STRATEGY = (
+    "--use-tp-pp-dp-mapping",
+    "--use-distributed-optimizer",
+    "--data-parallel-sharding-strategy",
+)
+_KIND, _METHOD, _NUMBER, _SELECTIVE = (
+    "--recompute-granularity", "--recompute-method", "--recompute-num-layers", "--recompute-activations",
+)  # fmt: skip
+_READ = (
+    *(name for names in _SIZES.values() for name in names), _BATCH, _LAYOUT, _SEQUENCE, _LAYERS, _CHUNKS, _ORDER,
+    _OPTIMIZER, _STRATEGY, _KIND, _METHOD, _NUMBER, _SELECTIVE,
+)  # fmt: skip
+_ALIKE = 0.95
+"""Of a flag that is misspelt; those that Megatron-LM has beside ours are less alike."""
 _FLAG = re.compile(r"--[a-z][a-z0-9-]*")
 _DEVICES = re.compile(r"\bWORLD_SIZE=(\d+)")
 
@@ -63,10 +81,7 @@ def read_megatron(instance: StepInstance, text: str, origin: str) -> StepPlan:
     given = _given(text, origin)
     figures: dict[str, Any] = {field: count_of(given, names, origin) for field, names in _SIZES.items()}
     total = _DEVICES.search(text)
-    batch = count_of(given, ("--global-batch-size",), origin, instance.global_batch)
-    required(
-        batch == instance.global_batch, f"{origin}: global batch {batch}, and the instance has {instance.global_batch}"
-    )
+    batch_of(given.get(_BATCH, instance.global_batch), instance, f"{origin}: {_BATCH}")
     devices = int(total[1]) if total else instance.devices
     data = copies_of(devices, figures["tensor"] * figures["context"] * figures["pipeline"], origin)
     return StepPlan(
@@ -75,8 +90,8 @@ def read_megatron(instance: StepInstance, text: str, origin: str) -> StepPlan:
         data=data,
         interleaving=_interleaving(instance, given, figures["pipeline"], origin),
         sharding=_sharding(given, origin),
-        sequence_parallel="--sequence-parallel" in given and figures["tensor"] > 1,
-        order=ORDERS["--use-tp-pp-dp-mapping" in given],
+        sequence_parallel=_SEQUENCE in given and figures["tensor"] > 1,
+        order=ORDERS[_ORDER in given],
         **_recompute(instance, given, figures["pipeline"], origin),
     )
 
@@ -90,22 +105,25 @@ def _given(text: str, origin: str) -> dict[str, str]:
         raise SolutionError(f"{origin}: cannot be split into flags: {problem}") from None
     words = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
     found: dict[str, str] = {}
-    for word, behind in zip(words, [*words[1:], ""], strict=True):
+    for word, behind in pairwise([*words, ""]):
         if _FLAG.fullmatch(word):
             found[word] = "" if behind.startswith("--") else behind
     if not found:
         raise SolutionError(f"{origin}: there are no flags of Megatron-LM, such as --tensor-model-parallel-size 8")
+    for flag in sorted(found.keys() - set(_READ)):
+        for meant in difflib.get_close_matches(flag, _READ, 1, _ALIKE):
+            raise SolutionError(f"{origin}: {flag} is no flag of Megatron-LM; did you mean {meant}?")
     return found
 
 
 def _interleaving(instance: StepInstance, given: dict[str, str], pipeline: int, origin: str) -> int:
-    if "--pipeline-model-parallel-layout" in given:
-        chunks = _expanded(given["--pipeline-model-parallel-layout"]).count("|") + 1
-        return copies_of(chunks, pipeline, origin)
-    if "--num-layers-per-virtual-pipeline-stage" in given:
-        blocks = count_of(given, ("--num-layers-per-virtual-pipeline-stage",), origin)
-        return max(1, instance.size // (pipeline * blocks))
-    return count_of(given, ("--num-virtual-stages-per-pipeline-rank",), origin)
+    if _LAYOUT in given:
+        chunks = _expanded(given[_LAYOUT]).count("|") + 1
+        return copies_of(chunks, pipeline, f"{origin}: {_LAYOUT}", "chunks", "the pipeline's degree")
+    if _LAYERS in given:
+        each = pipeline * count_of(given, (_LAYERS,), origin)
+        return copies_of(instance.size, each, f"{origin}: {_LAYERS}", "blocks", f"what {pipeline} such chunks have")
+    return count_of(given, (_CHUNKS,), origin)
 
 
 def _expanded(text: str) -> str:
@@ -116,21 +134,21 @@ def _expanded(text: str) -> str:
 
 
 def _sharding(given: dict[str, str], origin: str) -> int:
-    word = given.get("--data-parallel-sharding-strategy")
+    word = given.get(_STRATEGY)
     if word is not None:
         required(word in _SHARDING, f"{origin}: sharding strategy '{word}'; there are {', '.join(_SHARDING)}")
         return _SHARDING[word]
-    return int("--use-distributed-optimizer" in given)
+    return int(_OPTIMIZER in given)
 
 
 def _recompute(instance: StepInstance, given: dict[str, str], pipeline: int, origin: str) -> dict[str, Any]:
-    kind = given.get("--recompute-granularity", "")
+    kind = given.get(_KIND, "")
     first = instance.blocks[0].ways[0].options[0].name
-    if "--recompute-activations" in given or kind == "selective":
+    if _SELECTIVE in given or kind == "selective":
         return {"option": "selective"}
     if kind != FULL:
         return {"option": first}
     chunk = -(-instance.size // (pipeline * _interleaving(instance, given, pipeline, origin)))
-    uniform = given.get("--recompute-method", "uniform") == "uniform"
-    number = chunk if uniform else count_of(given, ("--recompute-num-layers",), origin)
+    uniform = given.get(_METHOD, "uniform") == "uniform"
+    number = chunk if uniform else count_of(given, (_NUMBER,), origin)
     return {"option": first, "recomputed": min(number, chunk)}

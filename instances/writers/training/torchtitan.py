@@ -3,7 +3,7 @@
 import tomllib
 from typing import Any
 
-from ddlopt.instances.writers.training.words import copies_of, required, whole
+from ddlopt.instances.writers.training.words import batch_of, copies_of, required, table_of, whole
 from ddlopt.models.contracts import Evaluation
 from ddlopt.models.deployment.step.instance import FULL, StepInstance, StepPlan
 from ddlopt.models.errors import OptionError, SolutionError
@@ -92,7 +92,9 @@ def read_torchtitan(instance: StepInstance, text: str, origin: str) -> StepPlan:
     except tomllib.TOMLDecodeError as problem:
         raise SolutionError(f"{origin}: not valid TOML: {problem}") from None
     required(isinstance(data.get("parallelism"), dict), f"{origin}: there is no table [parallelism]")
-    table, training = data["parallelism"], data.get("training", {})
+    table, training = data["parallelism"], table_of(data, "training", origin)
+    if training.get("global_batch_size", -1) != -1:
+        batch_of(training["global_batch_size"], instance, f"{origin}: training.global_batch_size")
     figures: dict[str, Any] = {
         name: whole(table.get(key, 1), f"{origin}: parallelism.{key}") for name, key in _DEGREES.items()
     }
@@ -120,7 +122,7 @@ def read_torchtitan(instance: StepInstance, text: str, origin: str) -> StepPlan:
         sharding=0 if sharded == 1 else 3 if deep else 2,
         sequence_parallel=figures["tensor"] > 1,
         order=instance.orders[0],
-        **_option(instance, data.get("activation_checkpoint", {}), blocks),
+        **_option(instance, table_of(data, "activation_checkpoint", origin), blocks),
     )
 
 

@@ -1,7 +1,9 @@
 """What the formats of training frameworks share."""
 
+import reprlib
 from collections.abc import Iterator, Mapping
 from itertools import groupby
+from typing import Any
 
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan
 from ddlopt.models.deployment.step.places import chunk_sizes
@@ -20,7 +22,7 @@ def whole(value: object, where: str) -> int:
         number = int(str(value))
     except ValueError:
         number = 0
-    required(number > 0, f"{where} is {value!r}; expected a whole number of at least 1")
+    required(number > 0, f"{where} is {reprlib.repr(value)}; expected a whole number of at least 1")
     return number
 
 
@@ -30,10 +32,24 @@ def count_of(given: Mapping[str, str], names: tuple[str, ...], origin: str, defa
     return default if found is None else whole(given[found], f"{origin}: {found}")
 
 
-def copies_of(devices: int, each: int, origin: str) -> int:
-    """How often some devices are there."""
-    required(devices % each == 0, f"{origin}: {devices} are no multiple of {each}, the product of the degrees")
-    return devices // each
+def table_of(data: Mapping[str, Any], name: str, origin: str) -> dict[str, Any]:
+    """An object inside a file; empty where there is none."""
+    found = data.get(name)
+    required(found is None or isinstance(found, dict), f"{origin}: {name} is {reprlib.repr(found)}; expected an object")
+    return found or {}
+
+
+def batch_of(value: object, instance: StepInstance, where: str) -> int:
+    """A file's samples of a step, which are the instance's."""
+    batch = whole(value, where)
+    required(batch == instance.global_batch, f"{where} is {batch}, and the instance has {instance.global_batch}")
+    return batch
+
+
+def copies_of(total: int, each: int, origin: str, what: str = "devices", by: str = "the product of the degrees") -> int:
+    """How often ``each`` of some devices, or of whatever else, are there."""
+    required(total % each == 0, f"{origin}: {total} {what} are no multiple of {each}, {by}")
+    return total // each
 
 
 def layout(instance: StepInstance, chunks: int) -> str:

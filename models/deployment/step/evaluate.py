@@ -122,14 +122,18 @@ def _degrees(instance: StepInstance, plan: StepPlan) -> Iterator[Violation]:
 def _ways(instance: StepInstance, plan: StepPlan) -> Iterator[Violation]:
     if plan.expert > 1 and not any(block.experts for block in instance.blocks):
         yield Violation("only experts have an expert degree", "expert", plan.expert, 1)
+    asked = (
+        f"tensor {plan.tensor}, context {plan.context}, expert {plan.expert}, micro-batches of {plan.micro_batch}, "
+        f"{'with' if plan.sequence_parallel else 'without'} sequence parallelism"
+    )
     for block in (instance.embedding, instance.head):
         if way_of(block, plan) is None:
-            yield Violation("blocks have these degrees", f"block '{block.name}'", 0, 1)
+            yield Violation("blocks have these degrees", f"block '{block.name}', {asked}", 0, 1)
     needed = [plan.option] + ([FULL] if plan.recomputed else [])
     for block in instance.blocks:
         way = way_of(block, plan)
         if way is None:
-            yield Violation("blocks have these degrees", f"block '{block.name}'", 0, 1)
+            yield Violation("blocks have these degrees", f"block '{block.name}', {asked}", 0, 1)
             continue
         names = [option.name for option in way.options]
         for name in needed:

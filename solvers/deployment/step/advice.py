@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ddlopt.models.deployment.step.evaluate import evaluate_step
+from ddlopt.models.deployment.step.evaluate import evaluate_step, way_of
 from ddlopt.models.deployment.step.instance import FULL, StepInstance, StepPlan
 
 _TIMES = {
@@ -28,7 +28,7 @@ def advice(instance: StepInstance, plan: StepPlan) -> list[str]:
     """Lines for a person."""
     found = evaluate_step(instance, plan)
     if found.objective is None:
-        return []
+        return list(_degrees(instance, plan))
     details = {name: float(value) for name, value in found.details.items()}
     times = sorted(((details[name], told) for name, told in _TIMES.items()), reverse=True)
     total = float(found.objective)
@@ -39,6 +39,26 @@ def advice(instance: StepInstance, plan: StepPlan) -> list[str]:
     if any(violation.kind == "memory suffices" for violation in found.violations):
         lines += _remedies(instance, plan)
     return lines
+
+
+def _degrees(instance: StepInstance, plan: StepPlan) -> Iterator[str]:
+    """The degrees that blocks have, where a plan has others."""
+    blocks = (instance.embedding, instance.head, *instance.blocks)
+    if all(way_of(block, plan) is not None for block in blocks):
+        return
+    other = plan.model_copy(update={"sequence_parallel": not plan.sequence_parallel})
+    if all(way_of(block, other) is not None for block in blocks):
+        yield f"this job has these degrees {'with' if other.sequence_parallel else 'without'} sequence parallelism only"
+        return
+    ways = [way for block in instance.blocks for way in block.ways]
+    has = {
+        "tensor": sorted({way.tensor for way in ways}),
+        "context": sorted({way.context for way in ways}),
+        "expert": sorted({way.expert for way in ways}),
+        "micro-batches of": sorted({way.micro_batch for way in ways}),
+    }
+    told = "; ".join(f"{name} {', '.join(map(str, each))}" for name, each in has.items())
+    yield f"this job has: {told}"
 
 
 def _remedies(instance: StepInstance, plan: StepPlan) -> Iterator[str]:

@@ -145,9 +145,9 @@ BAD_PLANS = {
     "unlike degrees": ({"tp_sizes_enc": "1,1,2,2"}, "tp_sizes_enc has 1 and 2"),
     "too few blocks": ({"checkpoint": "1"}, "checkpoint has 1 blocks, and the instance 4"),
     "unlike stages": ({"checkpoint": "1,1,0,0"}, "stages make 2, 0 blocks again"),
-    "uneven stages": ({"pp_division": "3,1"}, "stages of 3,1 blocks; plans here have 2,2"),
-    "another batch": ({"global_bsz": 9}, "batch 9, and the instance has 8"),
-    "a part of a micro-batch": ({"chunks": 3}, "8 are no multiple of 6"),
+    "uneven stages": ({"pp_division": "3,1"}, "stages of '3,1' blocks; plans here have 2,2"),
+    "another batch": ({"global_bsz": 9}, "global_bsz is 9, and the instance has 8"),
+    "a part of a micro-batch": ({"chunks": 3}, "8 samples are no multiple of 6"),
     "Ulysses": ({"use_sp": "1,1,1,1"}, "Ulysses is not modelled"),
     "sharding": ({"default_dp_type": "zero1"}, "default_dp_type is 'zero1'"),
 }

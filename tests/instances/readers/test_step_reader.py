@@ -198,6 +198,10 @@ BAD = {
     "no devices": (SMALL, {"servers": 0}, OptionError, "servers is 0"),
     "a context that is no part": (SMALL, {"context": [3]}, OptionError, "context degree 3 does not divide 32 tokens"),
     "no such objective": (SMALL, {"objective": "latency"}, OptionError, "objective"),
+    "no list": (SMALL, {"tensor": 2}, OptionError, "tensor is 2; it must be a list such as [1, 2]"),
+    "a word in a list": (SMALL, {"sharding": ["1"]}, OptionError, "sharding is ['1']; it must be a list"),
+    "an empty list": (SMALL, {"context": []}, OptionError, "context is []; list at least one, or leave it out"),
+    "an empty list for stages": (SMALL, {"objective": "throughput", "tensor": []}, OptionError, "list at least one"),
     "no degree": (SMALL, {"tensor": [0]}, OptionError, "degrees are at least 1"),
 }
 

@@ -7,7 +7,7 @@ from refusals import one_line
 from step_cases import plans
 
 import ddlopt
-from ddlopt.analysis.advice import findings
+from ddlopt.analysis.advice import advice, findings
 from ddlopt.instances.readers.models.transformer_pipeline import read_transformer_pipeline
 from ddlopt.instances.writers import export_plan, import_plan, read_plan
 from ddlopt.models.deployment.step.evaluate import evaluate_step
@@ -85,15 +85,32 @@ def test_somebody_s_flags_are_a_plan(tmp_path, refused):
     assert any("above that" in line for line in lines)
 
 
+def test_degrees_that_a_job_has_not_are_answered_with_those_it_has(tmp_path):
+    instance = INSTANCES["dense"]
+    (tmp_path / "mine.sh").write_text("--tensor-model-parallel-size 2", encoding="utf-8")
+    without = read_plan(instance, tmp_path / "mine.sh", "megatron")
+    assert advice(instance, without) == ["this job has these degrees with sequence parallelism only"]
+    assert advice(instance, without.model_copy(update={"tensor": 8}))[0].startswith("this job has: tensor 1, 2")
+    assert "tensor 2" in evaluate_step(instance, without).violations[0].where
+
+
 BAD = {
     "nothing": ("megatron", "echo", "there are no flags of Megatron-LM"),
     "a quote": ("megatron", '--a "', "cannot be split into flags"),
     "no number": ("megatron", "--tensor-model-parallel-size two", "expected a whole number of at least 1"),
-    "another batch": ("megatron", "--global-batch-size 9", "global batch 9, and the instance has 8"),
-    "no copies": ("megatron", "--tensor-model-parallel-size 3", "8 are no multiple of 3"),
+    "another batch": ("megatron", "--global-batch-size 9", "--global-batch-size is 9, and the instance has 8"),
+    "no copies": ("megatron", "--tensor-model-parallel-size 3", "8 devices are no multiple of 3"),
+    "no words": ("megatron", "\n", "there are no flags of Megatron-LM"),
+    "misspelt": ("megatron", "--seqence-parallel", "is no flag of Megatron-LM; did you mean --sequence-parallel?"),
+    "part of a chunk": ("megatron", "--num-layers-per-virtual-pipeline-stage 3", "5 blocks are no multiple of 3"),
+    "a long word": ("megatron", f"--micro-batch-size {'9' * 5000}", "9...9"),
     "no toml": ("torchtitan", "[", "not valid TOML"),
+    "no table of training": ("torchtitan", "training = 1\n[parallelism]", "training is 1; expected an object"),
+    "another batch of torchtitan": ("torchtitan", "[parallelism]\n[training]\nglobal_batch_size = 9", "size is 9, and"),
     "no table": ("torchtitan", "a = 1", "there is no table [parallelism]"),
     "no json": ("deepspeed", "{", "not valid JSON"),
+    "no object": ("deepspeed", json.dumps({"zero_optimization": True}), "is True; expected an object"),
+    "a type that is none": ("galvatron", json.dumps({"pp_deg": 1, "default_dp_type": []}), "default_dp_type is"),
     "a stage": ("deepspeed", json.dumps({"zero_optimization": {"stage": 7}}), "it is 0 to 3"),
 }
 
