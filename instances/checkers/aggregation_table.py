@@ -26,8 +26,11 @@ def function(name, operand, bits):
         return (argument * ln2).exp()
     if name == "log2":
         return argument.ln() / ln2
-    power = (-argument * ln2).exp()
-    return (1 + power if name == "log2-sum" else 1 - power).ln() / ln2
+    with decimal.localcontext() as digits:
+        # 2^-u has as many digits behind the point before it has any, which are lost beside 1.
+        digits.prec += int(min(argument, D(400)) * D("0.30103"))
+        power = (-argument * ln2).exp()
+        return (1 + power if name == "log2-sum" else 1 - power).ln() / ln2
 
 
 def error_of(value, least, most, relative):

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
 from ddlopt.models.aggregation.table.values import Floats, best_values, float_values
 from ddlopt.models.contracts import Part
+from ddlopt.models.sizes import SMALLEST
 
 Entries = Literal["ranges", "prefixes"]
 
@@ -97,6 +98,12 @@ class LookupFunction(Part):
             raise ValueError(
                 f"table '{self.name}': step is {self.step:g}, and values go up to {largest:g}, which is more digits "
                 "than floating-point numbers have; leave step out"
+            )
+        least = float(np.abs(values).min())
+        if self.relative and 0 < least < SMALLEST:
+            raise ValueError(
+                f"table '{self.name}' has a value of size {least:g}; relative errors need {SMALLEST:g} or more: use "
+                "absolute, or other operands"
             )
         if self.relative and not ((values > 0).all() or (values < 0).all()):
             zero, odd = (np.flatnonzero(each) for each in (values == 0, values * values[0] < 0))

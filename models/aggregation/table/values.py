@@ -1,7 +1,7 @@
 """The functions behind lookup tables, in floating point and to many digits, and the best value of an entry.
 
-On every machine the digits are the same: ``decimal`` rounds each step correctly. Values between 1e-10 and 1e10 have 40
-digits or more that are those of the function.
+On every machine the digits are the same: ``decimal`` rounds each step correctly. Values have 40 digits or more that are
+those of the function, from 1e-100 on; smaller ones have no relative errors.
 """
 
 import decimal
@@ -17,7 +17,14 @@ Floats = npt.NDArray[np.float64]
 
 DIGITS = decimal.Context(prec=60)
 """In which values of functions are calculated with."""
+_CERTAIN = 40
+"""Of these."""
 _LN2 = Decimal(2).ln(DIGITS)
+_LOG10_2 = Decimal("0.30103")
+_FARTHEST = Decimal(400)
+"""From here on 2^-u is below 1e-120."""
+_NEAR_ONE = 2.0**-10
+"""Distance from 1 within which a logarithm would lose digits as the difference of two."""
 
 
 def float_values(name: Name, low: int, high: int, fraction_bits: int) -> Floats:
@@ -26,20 +33,35 @@ def float_values(name: Name, low: int, high: int, fraction_bits: int) -> Floats:
     argument = np.ldexp(operand, -fraction_bits)
     match name:
         case "log2":
-            return np.asarray(np.log2(operand) - fraction_bits)
+            above_one = np.arange(low - 2**fraction_bits, high + 1 - 2**fraction_bits, dtype=np.float64)
+            above_one = np.ldexp(above_one, -fraction_bits)
+            near = np.log1p(np.clip(above_one, -_NEAR_ONE, _NEAR_ONE)) / np.log(2.0)
+            return np.asarray(np.where(np.abs(above_one) < _NEAR_ONE, near, np.log2(operand) - fraction_bits))
         case "log2-sum":
             return np.asarray(np.log1p(np.exp2(-argument)) / np.log(2.0))
         case "log2-difference":
             # Each form is accurate where the other one cancels.
             near = np.log(-np.expm1(-np.minimum(argument, 1.0) * np.log(2.0)))
-            return np.asarray(np.where(argument < 1.0, near, np.log1p(-np.exp2(-argument))) / np.log(2.0))
+            far = np.log1p(-np.exp2(-np.maximum(argument, 1.0)))
+            return np.asarray(np.where(argument < 1.0, near, far) / np.log(2.0))
         case "exp2":
             return np.asarray(np.exp2(argument))
 
 
 def exact_value(name: Name, operand: int, fraction_bits: int) -> Decimal:
     """The value at one operand, to 40 digits or more; for a context with :data:`DIGITS`."""
-    return _EXACT[name](Decimal(operand) / 2**fraction_bits)
+    argument = Decimal(operand) / 2**fraction_bits
+    lost = _lost_beside_one(argument) if name in ("log2-sum", "log2-difference") else 0
+    if lost <= DIGITS.prec - _CERTAIN:
+        return _EXACT[name](argument)
+    with decimal.localcontext(prec=DIGITS.prec + lost):
+        value = _EXACT[name](argument)
+    return +value
+
+
+def _lost_beside_one(argument: Decimal) -> int:
+    """Digits that 2^-u has behind the point before it has any, and that are lost where 1 is added to it."""
+    return int(min(argument, _FARTHEST) * _LOG10_2)
 
 
 def _log2(value: Decimal) -> Decimal:

@@ -50,6 +50,11 @@ def answer(*starts: tuple[int, ...], **fields: Any) -> LookupTables:
             "has the value -1 at operand 3, and 1 at 0; relative errors need values of one sign",
         ),
         (RAMP | {"entry_bytes": 5}, {}, "budget_bytes is 4, but one entry in each table takes 5; raise it"),
+        (
+            {"name": "s", "function": "log2-sum", "low": 400, "high": 402, "error": "relative"},
+            {},
+            "relative errors need 1e-100 or more: use absolute, or other operands",
+        ),
         (RAMP | {"step": 0}, {}, "tables[0].step"),
         (RAMP | {"step": 1e-90}, {}, "step is 1e-90, and values go up to 7, which is more digits"),
         (RAMP | {"samples": [1e200] * 8}, {}, "samples[0] is 1e+200; figures are 0 or of a size of 1e-100 to 1e+100"),
@@ -193,6 +198,20 @@ def test_functions_are_right_to_the_last_digits(name: Name) -> None:
                 digits = mpmath.mpf(exact.numerator) / exact.denominator
                 assert abs(digits - reference) <= mpmath.mpf(10) ** -40 * max(1, abs(reference))
                 assert values[z - low] == pytest.approx(float(reference), rel=1e-14, abs=4e-15)
+
+
+@for_each("name", ["log2-sum", "log2-difference"])
+def test_errors_relative_to_tiny_values_are_right(name: Name) -> None:
+    # An operand further, the value is half as large: beside 1 both were nothing in 60 digits.
+    table = {"name": "t", "function": name, "low": 300, "high": 301, "error": "relative"}
+    for exact in (False, True):
+        assert float(evaluate(instance_of(table), answer((300,)), exact).objective) == pytest.approx(1 / 3, rel=1e-12)
+
+
+def test_logarithms_beside_one_keep_their_digits() -> None:
+    table = {"name": "t", "function": "log2", "low": 2**40 + 1, "high": 2**40 + 3, "fraction_bits": 40}
+    instance = instance_of(table | {"error": "relative"})
+    assert float(evaluate(instance, answer((2**40 + 1,))).objective) == pytest.approx(0.5, rel=1e-9)
 
 
 @for_each("shape", ["integers", "mantissas"])
