@@ -15,6 +15,9 @@ from ddlopt.models.contracts import Part, Sense
 Reals = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
+_MOST_REGISTERS = 2**53
+"""Of all parameters: sums of as many are right in whole numbers of 64 bits and in floating point."""
+
 
 def _reals(value: Any) -> Reals:
     """A read-only vector of finite numbers."""
@@ -199,6 +202,9 @@ class HotInstance(AggregationProblem):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        taken = sum(sum(job.widths.tolist()) for job in self.jobs)
+        if taken > _MOST_REGISTERS:
+            raise ValueError(f"all parameters take {taken} registers; at most {_MOST_REGISTERS} are counted")
         for place, switch in enumerate(self.switches):
             if switch.workers:
                 self._check_workers(f"switches[{place}] ('{switch.name}')", switch.workers)

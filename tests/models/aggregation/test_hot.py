@@ -68,6 +68,7 @@ def test_reading_gives_the_class_of_the_problem() -> None:
         (changed("jobs", 0, "registers", value=1.5), "expected a list of whole numbers"),
         (changed("jobs", 0, "registers", value=[1, 2.5, 1]), "[1] is 2.5; expected a list of whole numbers"),
         (changed("jobs", 0, "registers", value=2**70), "registers is 1180591620717411303424; whole numbers go up"),
+        (changed("jobs", 0, "registers", value=2**62), "all parameters take 13835058055282163716 registers; at most"),
         (changed("jobs", 0, "labels", value=["x"]), "labels has 1 names for 3 frequencies"),
         (changed("jobs", 1, "saved_messages", value=[0.5]), "saved_messages has 1 numbers"),
         (changed("jobs", 1, "saved_messages", value=[0.5, 1.5]), "saved_messages[1] is 1.5; of the messages of 2"),
