@@ -110,6 +110,7 @@ class RegisterInstance(AggregationProblem):
         return self.weights or (1.0,) * len(self.batches)
 
     def _check_switch(self) -> None:
+        require_memory(f"parameters is {self.parameters}: what any two of them share", 8.0 * self.parameters**2)
         require_memory(f"arrays is {self.arrays}: so many register arrays", 100.0 * self.arrays)
         if self.entries > self.arrays:
             raise ValueError(

@@ -86,7 +86,9 @@ class SlotArrays:
         limits = np.broadcast_to(self.limits[:, None], self.rows.shape).copy()
         if self.instance.whole:
             own = (self.per_slot > 0) & (self.fallback == 0)
-            limits[: len(self.slots)] -= own.sum(axis=1)[:, None] - own
+            left = self.slots[:, None] - (own.sum(axis=1)[:, None] - own)
+            # A job that others leave no slot has to fall back, which rows of memory see to: nothing is divided by 0.
+            limits[: len(self.slots)] = np.where(left > 0, left, self.slots[:, None])
         each = np.divide(limits, self.rows, out=np.full(self.rows.shape, np.inf), where=self.rows > 0)
         found: Floats = np.minimum(nic, each.min(axis=0))
         return found

@@ -82,7 +82,8 @@ class Rounding:
             gains = gains & (gain > 0)
             if not gains.any():
                 break
-            worth = np.where(gains, gain / (self._price @ extra + ROUNDING * self._price.min()), -np.inf)
+            with np.errstate(over="ignore"):  # next to nothing is asked, and infinitely much gained for it
+                worth = np.where(gains, gain / (self._price @ extra + ROUNDING * self._price.min()), -np.inf)
             j = int(np.argmax(worth))
             rates[j], slots = target[j], slots + np.where(np.arange(arrays.count) == j, extra, 0.0)
         return Rounded(rates, slots)

@@ -61,6 +61,7 @@ def test_reading_gives_the_class_of_the_problem() -> None:
     ("changes", "message"),
     [
         ({"entries": 4}, "entries is 4: a packet larger than the arrays, of which there are 3"),
+        ({"parameters": 10**7, "capacity": 10**9}, "parameters is 10000000: what any two of them share would need"),
         ({"capacity": 1}, "the arrays hold 3 parameters together, but there are 6"),
         ({"capacity": [3, 3]}, "capacity has 2 numbers for 3 arrays"),
         ({"capacity": [7, 0, -1]}, "capacity[2] is -1"),

@@ -231,6 +231,17 @@ def test_too_many_jobs_for_whole_slots_fall_back() -> None:
         assert SlotRule(rule).solve(instance, Limits()).objective >= optimum * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("goal", ["total", "slowest"])
+def test_who_is_left_no_whole_slot_falls_back(goal: str) -> None:
+    data = slots_instance(2, jobs=2, switches=1, goal=goal).model_dump(mode="json") | {"whole": True}
+    data["switches"][0]["slots"] = 1
+    data["jobs"][0]["fallback_bytes_per_s"], data["jobs"][1]["fallback_bytes_per_s"] = None, 1e4
+    instance = SlotsInstance.from_data(data)
+    result = best(instance, "highs").solve(instance, Limits())
+    assert result.objective == pytest.approx(optimum_by_enumeration(instance), rel=1e-4)
+    assert result.solution.rates_bytes_per_s[1] is None
+
+
 def test_refusals_and_the_bound_of_the_answer() -> None:
     slowest, total = slots_instance(1, goal="slowest"), slots_instance(1)
     for method, instance in ((PricedSlots(), slowest), (SlowestSlots(), total)):
