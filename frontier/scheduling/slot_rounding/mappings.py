@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from ddlopt.frontier.scheduling.slot_rounding.mapping_kernels import best_places
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import nested_cuts, tree_cuts
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
+from ddlopt.models.scheduling.formulations.tree_cuts import nested_cuts, scarce_cuts
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
@@ -124,7 +124,8 @@ class NestedMapper:
         self._own = _Servers(instance, data, self._pooled)
         self._instance = instance
         count = 1 if self._pooled else instance.server_count
-        self._cuts = tree_cuts(instance, data) if instance.needs_rings else nested_cuts({}, count)
+        wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
+        self._cuts = scarce_cuts(instance, wanted) if instance.needs_rings else nested_cuts({}, count)
         links = len(self._cuts) - 1
         self.servers: Ints = np.concatenate((self._own.servers, np.full(links, -1)))
         if self._pooled and instance.server_count > 1:

@@ -1,7 +1,7 @@
 """Rings on any network: connected circulations between the places where a job has servers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import Cut, add_cut_indicators
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import Arc, Ring, euler_ring
@@ -63,19 +62,16 @@ def scarce_leaf_links(core: Core, data: SlotData) -> dict[int, float]:
     return {server: rate for server, rate in core.leaf_links.items() if wanted > rate * (1 + FEASIBILITY_TOL)}
 
 
-def add_circulations(
-    block: pyo.Block, data: SlotData, core: Core, cuts: Sequence[Cut], place: Mapping[int, int]
-) -> None:
-    """Add cut indicators and ``passes[i, u, v]`` of each job's ring over the arcs of the core, with bandwidth rows.
+def add_circulations(block: pyo.Block, data: SlotData, core: Core, place: Mapping[int, int]) -> None:
+    """Add ``passes[i, u, v]`` of each job's ring over the arcs of the core, with bandwidth rows.
 
-    Expects ``width[i, w]``, ``runs[i]`` and ``workers[i, s]``.
+    Expects ``runs[i]`` and :class:`~ddlopt.models.scheduling.formulations.tree_cuts.TreeCuts`.
 
     Parameters
     ----------
     place : mapping
-        Station -> its servers' place in ``cuts``; empty if there is one station only.
+        Station -> its servers' place among the cuts; empty if there is one station only.
     """
-    add_cut_indicators(block, data, cuts)
     at = _stops(block, data, place)
     passes: dict[tuple[int, int, int], int] = {}
     out: dict[tuple[int, int], list[Arc]] = defaultdict(list)

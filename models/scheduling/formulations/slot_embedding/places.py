@@ -18,13 +18,6 @@ from ddlopt.models.scheduling.formulations.slot_embedding.circulations import (
     scarce_leaf_links,
     start_circulations,
 )
-from ddlopt.models.scheduling.formulations.slot_embedding.cut_indicators import (
-    Cut,
-    add_cut_indicators,
-    nested_cuts,
-    start_cut_indicators,
-    tree_cuts,
-)
 from ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts import (
     add_patterns,
     read_patterns,
@@ -32,6 +25,7 @@ from ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts import 
 )
 from ddlopt.models.scheduling.formulations.slot_embedding.server_patterns import Patterns, server_patterns
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
+from ddlopt.models.scheduling.formulations.tree_cuts import Cut, TreeCuts, nested_cuts, scarce_cuts
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring
@@ -95,7 +89,8 @@ class _Network:
     @staticmethod
     def of(instance: SchedulingInstance, data: SlotData, routing: Routing) -> "_Network":
         if routing == "cuts":
-            return _Network(tree_cuts(instance, data), None, {})
+            wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
+            return _Network(scarce_cuts(instance, wanted), None, {})
         if routing == "none":
             return _Network(nested_cuts({}, instance.server_count), None, {})
         core = core_of(instance)
@@ -127,14 +122,20 @@ class _Network:
 
     def add(self, block: pyo.Block, data: SlotData) -> None:
         """Add cut indicators, and circulations in the core."""
+        self._tree_cuts(data).add(block, lambda i, w, _: block.width[i, w])
         if self.core is not None:
-            add_circulations(block, data, self.core, self.cuts, self.station)
-        else:
-            add_cut_indicators(block, data, self.cuts)
+            add_circulations(block, data, self.core, self.station)
 
-    def start(self, block: pyo.Block, used: Mapping[int, list[int]], rings: Mapping[int, Ring]) -> None:
+    def _tree_cuts(self, data: SlotData) -> TreeCuts:
+        ringed = [i for i in data.gains if data.rate[i] > 0 and data.most(i) > 1]
+        rates = {i: float(data.rate[i]) for i in ringed}
+        return TreeCuts(
+            self.cuts, rates, data.room, {i: list(data.gains[i]) for i in ringed}, {i: [()] for i in ringed}
+        )
+
+    def start(self, block: pyo.Block, data: SlotData, used: Mapping[int, list[int]], rings: Mapping[int, Ring]) -> None:
         """Give them the values of these servers and rings by job."""
-        start_cut_indicators(block, self.cuts, used)
+        self._tree_cuts(data).start(block, {(i,): servers for i, servers in used.items()})
         if self.core is not None:
             start_circulations(block, rings)
 
@@ -188,7 +189,7 @@ class Counted:
         if len(self.patterns.groups) > 1:
             group_of = {s: r for r, group in enumerate(self.patterns.groups) for one in group for s in one.servers}
             used = {i: sorted({group_of[s] for s, _ in there}) for i, there in workers.items()}
-            self.network.start(block, used, rings)
+            self.network.start(block, self.data, used, rings)
 
     def workers(self, block: pyo.Block) -> dict[int, Workers]:
         """See :class:`Places`."""
@@ -278,7 +279,7 @@ class ServerByServer:
         used = {i: [s for s, _ in there] for i, there in workers.items()}
         for s in block.component("awake") or ():
             block.awake[s].set_value(int(any(s in servers for servers in used.values())))
-        self.network.start(block, used, rings)
+        self.network.start(block, self.data, used, rings)
 
     def workers(self, block: pyo.Block) -> dict[int, Workers]:
         """See :class:`Places`."""

@@ -53,8 +53,9 @@ class SlotEmbedding:
         & \textstyle c_{iV} + \sum_{V'} e_{iV'} \le e_{iU} + c_{iU},\qquad \sum_V e_{iV} \le e_{iU} \\
         & \textstyle\sum_V c_{iV} \ge 2 \bigl(e_{iU} - \sum_V e_{iV}\bigr) + c_{iU} .
 
-    The last row holds where U has no server outside all V; such a server has no workers of jobs within some V. In a
-    star this says that a job is on one server, or takes the card of each of its two or more servers.
+    The last row holds where U has no server outside all V; such a server has no workers of jobs within some V. For the
+    cluster these two rows know the width: only one that some V holds is within it, and others split at least as many as
+    they take to hold. In a star a job is on one server, or takes the card of each of its two or more servers.
 
     **Circulations.** On any other network take away the leaf servers, those with one neighbour, whose links are cuts as
     before. What is left is the *core*, its nodes with servers (their own and leaf servers) are *stations*; the servers

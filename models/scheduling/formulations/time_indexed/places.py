@@ -8,10 +8,11 @@ import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.time_indexed.rings import TreeRings
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, begin_terms, end_terms, width_terms
+from ddlopt.models.scheduling.formulations.tree_cuts import TreeCuts, scarce_cuts
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
+from ddlopt.models.scheduling.rings.rings import ring_rate
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 
@@ -32,7 +33,16 @@ class Places:
         for c in jobs:
             for t in range(c.first, c.last):
                 self.present[t].append(c.job)
-        self.rings = TreeRings(instance, jobs, self.room, self.present) if instance.needs_rings else None
+        self.cuts = self._tree_cuts() if instance.needs_rings else None
+
+    def _tree_cuts(self) -> TreeCuts:
+        """Which links of a tree network, of those that may run short in some slot, separate workers."""
+        rates = {i: ring_rate(self.instance.jobs[i]) for i, c in self.by_job.items() if c.widths[-1] > 1}
+        rates = {i: rate for i, rate in rates.items() if rate > 0}
+        busiest = max((sum(rates.get(i, 0.0) for i in here) for here in self.present.values()), default=0.0)
+        moments = {i: [(t,) for t in range(self.by_job[i].first, self.by_job[i].last)] for i in rates}
+        widths = {i: self.by_job[i].widths for i in rates}
+        return TreeCuts(scarce_cuts(self.instance, busiest), rates, self.room, widths, moments)
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
@@ -43,8 +53,8 @@ class Places:
             self._add_stays(block)
         if block.component("kept") is not None:
             self._add_kept(block)
-        if self.rings is not None:
-            self.rings.add(block)
+        if self.cuts is not None:
+            self.cuts.add(block, lambda i, w, moment: block.running[i, w, *moment])
         return costs
 
     def _add_workers(self, block: pyo.Block) -> None:
@@ -175,8 +185,8 @@ class Places:
             used = {(s, t) for (_, t), here in places.items() for s in here}
             for key, variable in block.on.items():
                 variable.set_value(int(key in used), skip_validation=True)
-        if self.rings is not None:
-            self.rings.start(block, places)
+        if self.cuts is not None:
+            self.cuts.start(block, {(i, t): here for (i, t), here in places.items()})
 
     def read(self, block: pyo.Block, widths: Mapping[tuple[int, int], int]) -> list[dict[int, Workers]]:
         """Workers of every job by slot.

@@ -96,26 +96,9 @@ class TimeIndexed:
     **Servers.** Where widths alone do not decide what fits: :math:`y_{ist} \in \mathbb{Z}`,
     :math:`\sum_s y_{ist} = \sum_w w\, x_{iwt}` and capacities on every server. Servers that consume power by
     themselves have a binary :math:`y_{ist} \le Y_{is}\, \mathrm{on}_{st}`. On a tree network the ring of a job takes
-    each link that separates its workers once in either direction, and no other (tree lemma). Let V be the servers on
-    one side of a link that all rings together can fill; *solo* says that all workers are there, *cut* that some are:
-
-    .. math::
-        & \textstyle\sum_{s \in V} y_{ist} \le \min(Y_{iV}, N_i)\, \mathrm{solo}_{iVt}
-          + \min(Y_{iV}, N_i - 1)\, \mathrm{cut}_{iVt},\qquad
-          \sum_i b_i\, \mathrm{cut}_{iVt} \le B_V \\
-        & y_{ist} \le Y_{is} \bigl(\mathrm{solo}_{iUt} + \mathrm{cut}_{iUt}
-          - \textstyle\sum_{V \subset U} \mathrm{solo}_{iVt}\bigr)
-          \qquad s \in U \text{ in no } V \subset U \\
-        & \mathrm{cut}_{iVt} + \textstyle\sum_{V' \subset U} \mathrm{solo}_{iV't}
-          \le \mathrm{solo}_{iUt} + \mathrm{cut}_{iUt},\qquad
-          \sum_{V \subset U} \mathrm{solo}_{iVt} \le \mathrm{solo}_{iUt} \\
-        & \textstyle\sum_{V \subset U} (2\, \mathrm{solo}_{iVt} + \mathrm{cut}_{iVt})
-          \ge 2\, \mathrm{solo}_{iUt} + \mathrm{cut}_{iUt}
-
-    where :math:`V \subset U` are the sides directly within a side, and U may also be the whole cluster, with
-    :math:`\mathrm{solo} = \sum_w x_{iwt}` and :math:`\mathrm{cut} = 0`; the last row is for sides that those within
-    cover. For the whole cluster these two rows know the width: only one that some side holds is solo, and others cut at
-    least as many sides as they take to hold.
+    each link that separates its workers once in either direction, and no other (tree lemma). Links that all rings
+    together can fill are *cuts* in every slot, with the rows of
+    :class:`~ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding.SlotEmbedding`.
 
     Progress is counted in slots at a job's fastest width, so that coefficients are near 1.
 
@@ -159,8 +142,8 @@ class TimeIndexed:
         k, a and the sum of a up to t: 1 if job i goes on as before, starts for the first time, has started.
     ``over[i, t]`` : jobs with least runs
         o, 1 if job i has done all that it wants with slot t.
-    ``solo[i, v, t]``, ``cut[i, v, t]`` : tree networks
-        1 if all, or if some workers of job i are on side v of a link.
+    ``inside[i, u, t]``, ``split[i, u, t]`` : tree networks
+        1 if all, or if some but not all workers of job i are on side u of a link.
     ``on[s, t]`` : servers with a power of their own
         1 if server s has workers in slot t.
     ``objective``
