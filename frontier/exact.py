@@ -32,12 +32,7 @@ _EXCHANGE = "topology/link-exchange"
 _TOPOLOGY = "ddlopt.frontier.topology"
 _SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOGY}.lifts.lifts"
 _STEPS = (
-    Step(
-        "scheduling/gadget",
-        "slots",
-        later("ddlopt.frontier.scheduling.slot_rounding.rounding:RoundingOracle"),
-        ("ddlopt.frontier.scheduling.slot_rounding.mapping_kernels",),
-    ),
+    Step("scheduling/gadget", "slots", later("ddlopt.frontier.scheduling.methods:slot_oracle")),
     Step(
         "compression/forward-search",
         "options",

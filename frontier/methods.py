@@ -33,6 +33,7 @@ ENTRIES = (
         ("configurations", "exact", "column generation over slot patterns between arrivals", "configurations.configurations:ColumnGeneration"),
         ("rigid-gangs", "exact", "fixed widths in one piece: last end or times to the ends", "frontier:formulations.rigid_gangs.rigid_gangs:RigidGangs"),
         ("slot-patterns", "exact", "few jobs and servers: all patterns of speeds, contention and any network included", "frontier:formulations.slot_patterns.slot_patterns:SlotPatterns"),
+        ("counted-slot", "exact", "slot-embedding with equal servers counted by what is on them", "frontier:formulations.server_patterns.counted_slot:CountedSlot"),
         ("one-piece", "exact", "few jobs in one piece: all their plans, contention and any network included", "frontier:formulations.one_piece.one_piece:OnePiece"),
         ("slot-counts", "exact", "concave utilities, any network: slots counted together, then more and more of them solved", "slot_counts.slot_counts:SlotCounts"),
         ("bandwidth-shares", "exact", "the best bandwidths for given rings (convex)", "shares.bandwidth_shares:BandwidthSharing"),

@@ -1,6 +1,7 @@
 """Special methods for schedules, and when ``exact`` asks them."""
 
 from ddlopt.frontier.scheduling.bounds import work_of_plans
+from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
@@ -8,6 +9,7 @@ from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.scheduling.methods import FAMILY, OPENINGS, ROOM, model_for, opening, share, suits
+from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
 from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
 _ASKED_SHARE = 0.9
@@ -34,6 +36,8 @@ _LISTED = (
     formulation(ROOM, "one-piece", "formulations.one_piece.one_piece:OnePiece", "frontier"),
 )
 """Models of whole patterns of slots and whole plans: where places matter, the strongest as long as these are few."""
+_SLOT = formulation(ROOM, "counted-slot", "formulations.server_patterns.counted_slot:CountedSlot", "frontier")
+"""The model of one slot."""
 _RIGID = formulation(ROOM, "rigid-gangs", "formulations.rigid_gangs.rigid_gangs:RigidGangs", "frontier")
 _ORDER = (
     *("fair-deadlines", "gang-search", "configurations", "job-plans", "lp-guided", "kept-runs", "type-windows"),
@@ -53,6 +57,11 @@ def link(instance: SchedulingInstance, solver: str) -> Method | None:
     )
 
 
+def slot_oracle() -> EmbeddingOracle:
+    """What gadget asks for each slot."""
+    return EmbeddingOracle(formulation=CountedSlot)
+
+
 def _model_for(instance: SchedulingInstance, solver: str) -> Method:
     """The exact model that leaves the least out."""
     return _special(instance, solver) or model_for(instance, solver)
@@ -61,7 +70,7 @@ def _model_for(instance: SchedulingInstance, solver: str) -> Method:
 def _special(instance: SchedulingInstance, solver: str) -> Method | None:
     """The model of a slot, of whole patterns, whole plans or gangs that covers an instance."""
     if SlotEmbedding().refuses(instance) is None:
-        return model_for(instance, solver)
+        return _SLOT(solver)
     places_matter = not pool(instance).exact or instance.network is not None
     methods = (make(solver) for make in (*(_LISTED if places_matter else ()), _RIGID))
     return next((method for method in methods if method.refuses(instance) is None), None)

@@ -19,7 +19,7 @@ from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
 OracleName = Literal["auto", "knapsack", "embedding", "packing"]
 STEPS = "scheduling/gadget"
-"""What packages announce for it: ``slots``, oracles to ask besides."""
+"""What packages announce for it: ``slots``, an oracle in place of its own model."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,9 @@ class Gadget(Heuristic, uses=("seed",)):
         ``knapsack``: exact, where widths alone decide what fits. ``embedding``: exact, a model of places and rings.
         ``packing``: greedy. ``auto``: the first of them (embedding as long as it is small) that covers the instance.
     slot_limit_s : float
-        Most seconds for the model of one slot. Where ``embedding`` has no proof by then, packing and the oracles that
-        packages announce as steps of kind ``slots`` are asked as well, and the best answer counts.
+        Most seconds for the model of one slot. Where ``embedding`` has no proof by then, packing is asked as well, and
+        the best answer counts. A package may announce an oracle that takes the place of the model, as a step of kind
+        ``slots``.
 
     References
     ----------
@@ -82,11 +83,6 @@ class Gadget(Heuristic, uses=("seed",)):
         if self.oracle == "knapsack":
             return knapsack_is_exact(instance)
         return bandwidth_refusal(instance) if self.oracle == "embedding" else None
-
-    def kernels_for(self, instance: SchedulingInstance) -> tuple[str, ...]:
-        """Those of the knapsack, and of what models fall back on."""
-        models = self._chosen(instance) == "embedding"
-        return (*self.kernels, *chain.kernels_of_steps(STEPS, instance)) if models else self.kernels
 
     def answer(self, instance: SchedulingInstance, seed: int, clock: Clock, start: Any) -> Answer[Schedule]:
         """Simulate; figures of the slots."""
@@ -113,8 +109,9 @@ class Gadget(Heuristic, uses=("seed",)):
         if name == "packing":
             return Packing(instance)
         limit_s = self.slot_limit_s if self.oracle == name else min(_EFFORT.slot_s, self.slot_limit_s)
-        otherwise = tuple(step.make() for step in chain.steps(STEPS, "slots"))
-        return Modelled(instance, EmbeddingOracle(), np.random.default_rng(seed), clock, limit_s, otherwise)
+        announced = chain.steps(STEPS, "slots")
+        oracle = announced[-1].make() if announced else EmbeddingOracle()
+        return Modelled(instance, oracle, np.random.default_rng(seed), clock, limit_s)
 
     def _chosen(self, instance: SchedulingInstance) -> OracleName:
         if self.oracle != "auto":

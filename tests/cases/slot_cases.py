@@ -7,13 +7,11 @@ from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import 
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 
-PLACES = ("patterns", "servers")
-"""Servers with equal contents counted wherever that can be done, and all servers with names."""
 RING = RingTiming(gradient_bytes=1e8, bandwidth_bytes_per_s=1e9, forward_s_per_sample=0.1)
 
 
 def slot(places="auto", **options):
-    """The formulation with servers counted always, where that saves something, or never."""
+    """The formulation, with all servers by themselves where that saves nothing, or always."""
     return SlotEmbedding(places=places, **options)
 
 

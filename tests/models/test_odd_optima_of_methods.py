@@ -18,6 +18,7 @@ from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMes
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
+from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
@@ -61,6 +62,7 @@ CASES = {
     "OnePiece": (OnePiece, cases.pieces),
     "RigidGangs": (RigidGangs, cases.gangs),
     "SlotEmbedding": (SlotEmbedding, cases.slots),
+    "CountedSlot": (CountedSlot, cases.slots),
     "SlotPatterns": (SlotPatterns, cases.scheduling),
     "TimeIndexed": (TimeIndexed, cases.scheduling),
     "MinCongestion": (MinCongestion, cases.topology),

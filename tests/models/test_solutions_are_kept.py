@@ -32,6 +32,7 @@ from ddlopt.frontier.deployment.partition.formulations.latency_partition import 
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
+from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
@@ -135,6 +136,7 @@ CASES = {
     "RigidGangs": (RigidGangs, cases.gangs),
     "RigidGangs of all starts": (partial(RigidGangs, reduced=False), cases.gangs),
     "SlotEmbedding": (SlotEmbedding, cases.slots),
+    "CountedSlot": (CountedSlot, cases.slots),
     "SlotPatterns": (SlotPatterns, cases.scheduling),
     "TimeIndexed": (TimeIndexed, cases.scheduling),
     "TimeIndexed in one piece": (TimeIndexed, cases.pieces),

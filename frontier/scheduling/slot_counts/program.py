@@ -8,10 +8,10 @@ import numpy as np
 import pyomo.environ as pyo
 from scipy import sparse
 
+from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.intervals import Interval
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
-from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import width_gains
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring
@@ -47,7 +47,7 @@ class SlotModel:
         update = {"arrival": 0, "deadline": None, "utility": Capped(value=1.0)}
         jobs = tuple(instance.jobs[i].model_copy(update=update) for i in span.jobs)
         alone = instance.changed(slots=1, jobs=jobs)
-        model = build_model(alone.family, SlotEmbedding(), alone)
+        model = build_model(alone.family, CountedSlot(), alone)
         linear = linear_model(model)
         place = {id(variable): j for j, variable in enumerate(linear.columns)}
         width = model.component(alone.family).width
@@ -69,7 +69,7 @@ class SlotModel:
     def places(self, values: Vector) -> tuple[dict[int, Workers], dict[int, Ring]]:
         """Workers and rings by job that the values of the columns say."""
         load_values(self.linear, values)
-        found: Schedule = SlotEmbedding().read(self.model.component(self.instance.family), self.instance)
+        found: Schedule = CountedSlot().read(self.model.component(self.instance.family), self.instance)
         return {self.jobs[run.job]: run.workers for run in found.runs}, {
             self.jobs[run.job]: run.ring for run in found.runs
         }

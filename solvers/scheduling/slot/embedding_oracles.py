@@ -201,11 +201,14 @@ class EmbeddingOracle:
         Relative gap at which a slot counts as solved.
     threads : int
     backend : Backend
+    formulation : type
+        The model: that one, or a subclass.
     """
 
     gap: float = 1e-4
     threads: int = 1
     backend: Backend = field(default_factory=Highs)
+    formulation: type[SlotEmbedding] = SlotEmbedding
 
     def choose(self, state: SlotState, rng: np.random.Generator, time_s: float | None) -> SlotChoice:
         """Build and solve; without an incumbent in time nobody runs, and the bound says what is missed at most."""
@@ -215,7 +218,7 @@ class EmbeddingOracle:
             return NOTHING
         nobody = SlotChoice({}, {}, problem.limit, 0.0)
         this = problem.instance
-        formulation = SlotEmbedding(gains=problem.gains)
+        formulation = self.formulation(gains=problem.gains)
         model = build_model(this.family, formulation, this)
         left = None if time_s is None else time_s - (time.perf_counter() - began)
         if left is not None and left <= 0:

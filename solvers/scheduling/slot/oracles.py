@@ -210,23 +210,14 @@ class Modelled:
     rng : Generator
     clock : Clock
     slot_s : float
-        Most seconds for one slot.
-    otherwise : tuple of SlotOracle
-        Asked, after the greedy packing, where the oracle has proved no optimum in its time; the best answer counts.
+        Most seconds for one slot. Where the oracle has proved no optimum by then, the greedy packing is asked, too.
     """
 
     def __init__(
-        self,
-        instance: SchedulingInstance,
-        oracle: SlotOracle,
-        rng: np.random.Generator,
-        clock: Clock,
-        slot_s: float,
-        otherwise: tuple[SlotOracle, ...] = (),
+        self, instance: SchedulingInstance, oracle: SlotOracle, rng: np.random.Generator, clock: Clock, slot_s: float
     ) -> None:
         self.instance, self.oracle, self.rng, self.clock = instance, oracle, rng, clock
         self._slot_s = slot_s
-        self._otherwise = otherwise
         self._packing = Packing(instance)
         self._bound = PoolBound(instance)
 
@@ -237,19 +228,12 @@ class Modelled:
         asked = SlotState(self.instance, state.slot, list(rows), state.done, rows, held)
         running = np.fromiter(state.held, dtype=np.int64, count=len(state.held))
         pooled = Answer({}, 0.0, self._bound.best(gains, running, state.width[running])[0])
-        answer = self._better(pooled, self._ask(self.oracle, asked, state))
-        if _is_proven(answer):
-            return answer
-        answer = self._better(answer, self._packing.best(state, gains))
-        for oracle in self._otherwise:
-            answer = answer if _is_proven(answer) else self._better(answer, self._ask(oracle, asked, state))
-        return answer
-
-    def _ask(self, oracle: SlotOracle, asked: SlotState, state: State) -> Answer:
         time_s = min(self._slot_s, 0.9 * self.clock.left_s / (self.instance.slots - state.slot))
-        found = oracle.choose(asked, self.rng, time_s)
+        found = self.oracle.choose(asked, self.rng, time_s)
         places = {job: Place(workers, found.rings.get(job, ())) for job, workers in found.workers.items()}
-        return Answer(places, found.gain, np.inf if found.bound is None else found.bound)
+        modelled = Answer(places, found.gain, np.inf if found.bound is None else found.bound)
+        answer = self._better(pooled, modelled)
+        return answer if _is_proven(answer) else self._better(answer, self._packing.best(state, gains))
 
     @staticmethod
     def _better(one: Answer, other: Answer) -> Answer:

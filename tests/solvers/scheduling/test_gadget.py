@@ -317,12 +317,12 @@ class _Poor:
         return SlotChoice({}, {}, 1e9, 0.0)
 
 
-def test_the_best_of_several_oracles_counts():
+def test_the_best_of_model_and_packing_counts():
     rng = np.random.default_rng(34)
     unproven = 0
     for _ in range(10):
         drawn = random_instance(rng, slots=1, jobs=4, places=(2, 2, 1), network="tree", min_workers=True)
-        oracle = Modelled(drawn, _Poor(), rng, Clock(Limits(), None), 1.0, (_Poor(),))
+        oracle = Modelled(drawn, _Poor(), rng, Clock(Limits(), None), 1.0)
         watch, packed = _Watched(oracle, SlotGains(drawn)), _Watched(Packing(drawn), SlotGains(drawn))
         for policy in (watch, packed):
             assert not evaluate(drawn, simulate(drawn, policy, Clock(Limits(), None), "watched").schedule).violations

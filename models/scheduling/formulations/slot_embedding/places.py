@@ -1,8 +1,8 @@
-"""Three ways to model where workers are: not at all, as counts of servers with equal contents, or server by server."""
+"""Two ways to model where workers are: not at all, or server by server."""
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal, Protocol
 
@@ -18,12 +18,6 @@ from ddlopt.models.scheduling.formulations.slot_embedding.circulations import (
     scarce_leaf_links,
     start_circulations,
 )
-from ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts import (
-    add_patterns,
-    read_patterns,
-    start_patterns,
-)
-from ddlopt.models.scheduling.formulations.slot_embedding.server_patterns import Patterns, server_patterns
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.formulations.tree_cuts import Cut, TreeCuts, nested_cuts, scarce_cuts
 from ddlopt.models.scheduling.instance import SchedulingInstance
@@ -32,7 +26,7 @@ from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Routing = Literal["none", "cuts", "circulation"]
-PlacesOption = Literal["auto", "patterns", "servers"]
+PlacesOption = Literal["auto", "servers"]
 
 
 class Places(Protocol):
@@ -56,14 +50,10 @@ def places_of(instance: SchedulingInstance, data: SlotData, routing: Routing, op
     NotApplicableError
         If cuts are asked for, but the network is no tree.
     """
-    network = _Network.of(instance, data, routing)
-    if option != "servers":
-        if network.core is None and len(network.cuts) == 1 and widths_decide(instance):
-            return Pooled(instance, data)
-        counted = _counted(instance, data, network)
-        if not isinstance(counted, str) and (option == "patterns" or _saves(counted)):
-            return counted
-    return ServerByServer(instance, data, network)
+    links = Links.of(instance, data, routing)
+    if option == "auto" and links.core is None and len(links.cuts) == 1 and widths_decide(instance):
+        return Pooled(instance, data)
+    return ServerByServer(instance, data, links)
 
 
 def widths_decide(instance: SchedulingInstance) -> bool:
@@ -76,7 +66,7 @@ def widths_decide(instance: SchedulingInstance) -> bool:
 
 
 @dataclass(frozen=True)
-class _Network:
+class Links:
     """Cuts that may run short, in a tree; or the core and its stations, with the leaf links that may run short.
 
     ``station`` is the place of each station's servers among the cuts, if there are several stations.
@@ -87,38 +77,20 @@ class _Network:
     station: Mapping[int, int]
 
     @staticmethod
-    def of(instance: SchedulingInstance, data: SlotData, routing: Routing) -> "_Network":
+    def of(instance: SchedulingInstance, data: SlotData, routing: Routing) -> "Links":
+        """Those that a routing models."""
         if routing == "cuts":
             wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
-            return _Network(scarce_cuts(instance, wanted), None, {})
+            return Links(scarce_cuts(instance, wanted), None, {})
         if routing == "none":
-            return _Network(nested_cuts({}, instance.server_count), None, {})
+            return Links(nested_cuts({}, instance.server_count), None, {})
         core = core_of(instance)
         bandwidth: dict[tuple[int, ...], float] = {(s,): rate for s, rate in scarce_leaf_links(core, data).items()}
         if len(core.stations) > 1:
             bandwidth = {servers: bandwidth.get(servers, inf) for servers in core.stations.values()} | bandwidth
         cuts = nested_cuts(bandwidth, instance.server_count)
         place = {cut.servers: u for u, cut in enumerate(cuts[:-1])}
-        return _Network(cuts, core, {v: place[servers] for v, servers in core.stations.items() if servers in place})
-
-    def grouped(self) -> tuple[list[list[int]], dict[int, float], "_Network"]:
-        """Groups of servers that no link but their own tells apart, bandwidth of these, and the network of groups."""
-        core, own = self.core, {cut.servers[0]: cut.bandwidth_bytes_per_s for cut in self.cuts if len(cut.servers) == 1}
-        if core is not None:
-            groups = [list(servers) for servers in core.stations.values()]
-            own = {server: rate for server, rate in own.items() if rate < inf}
-            several: dict[tuple[int, ...], float] = {(r,): inf for r in range(len(groups))} if len(groups) > 1 else {}
-            station = {v: r for r, v in enumerate(core.stations)} if several else {}
-            return groups, own, _Network(nested_cuts(several, len(groups)), core, station)
-        groups, group_of = [], {}
-        large = [cut for k, cut in enumerate(self.cuts) if len(cut.servers) > 1 or k == len(self.cuts) - 1]
-        for cut in large:
-            mine = [server for server in cut.servers if server not in group_of]
-            if mine:
-                group_of.update(dict.fromkeys(mine, len(groups)))
-                groups.append(mine)
-        above = {tuple(sorted({group_of[s] for s in cut.servers})): cut.bandwidth_bytes_per_s for cut in large[:-1]}
-        return groups, own, _Network(nested_cuts(above, len(groups)), None, {})
+        return Links(cuts, core, {v: place[servers] for v, servers in core.stations.items() if servers in place})
 
     def add(self, block: pyo.Block, data: SlotData) -> None:
         """Add cut indicators, and circulations in the core."""
@@ -169,62 +141,12 @@ class Pooled:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Servers with equal contents are counted, in each group that no link but their own tells apart."""
-
-    data: SlotData
-    patterns: Patterns
-    network: _Network
-
-    def add(self, block: pyo.Block) -> list[tuple[float, Any]]:
-        """See :class:`Places`."""
-        costs = add_patterns(block, self.data, self.patterns)
-        if len(self.patterns.groups) > 1:
-            self.network.add(block, self._grouped())
-        return costs
-
-    def start(self, block: pyo.Block, workers: Mapping[int, Workers], rings: Mapping[int, Ring]) -> None:
-        """See :class:`Places`."""
-        start_patterns(block, self.data, self.patterns, workers)
-        if len(self.patterns.groups) > 1:
-            group_of = {s: r for r, group in enumerate(self.patterns.groups) for one in group for s in one.servers}
-            used = {i: sorted({group_of[s] for s, _ in there}) for i, there in workers.items()}
-            self.network.start(block, self.data, used, rings)
-
-    def workers(self, block: pyo.Block) -> dict[int, Workers]:
-        """See :class:`Places`."""
-        return read_patterns(block, self.data, self.patterns, whole)
-
-    def _grouped(self) -> SlotData:
-        """The same figures with groups in place of servers."""
-        room = np.zeros((len(self.data.room), len(self.patterns.groups)), dtype=np.int64)
-        for r, group in enumerate(self.patterns.groups):
-            servers = [s for one in group for s in one.servers]
-            for i in self.patterns.kind:
-                most = self.data.most(i)
-                if min(self.data.gains[i]) <= self.patterns.most(r) or self.patterns.parts(i, r, most):
-                    room[i, r] = min(most, self.data.room[i, servers].sum())
-        return replace(self.data, room=room)
-
-
-def _counted(instance: SchedulingInstance, data: SlotData, network: _Network) -> Counted | str:
-    groups, bandwidth, above = network.grouped()
-    found = server_patterns(instance, data, groups, bandwidth, rings=instance.needs_rings)
-    return found if isinstance(found, str) else Counted(data, found, above)
-
-
-def _saves(counted: Counted) -> bool:
-    """Whether some class has several servers."""
-    return any(len(one.servers) > 1 for group in counted.patterns.groups for one in group)
-
-
-@dataclass(frozen=True)
 class ServerByServer:
     """The workers of every job on every server."""
 
     instance: SchedulingInstance
     data: SlotData
-    network: _Network
+    links: Links
 
     def add(self, block: pyo.Block) -> list[tuple[float, Any]]:
         """See :class:`Places`."""
@@ -253,7 +175,7 @@ class ServerByServer:
             terms = [(float(amounts[i]), b.workers[i, s]) for i in data.gains if data.room[i, s] and amounts[i]]
             return linear(terms) <= float(instance.capacity[s, r]) if terms else pyo.Constraint.Skip
 
-        self.network.add(block, data)
+        self.links.add(block, data)
         return self._add_energy(block)
 
     def _add_energy(self, block: pyo.Block) -> list[tuple[float, Any]]:
@@ -279,7 +201,7 @@ class ServerByServer:
         used = {i: [s for s, _ in there] for i, there in workers.items()}
         for s in block.component("awake") or ():
             block.awake[s].set_value(int(any(s in servers for servers in used.values())))
-        self.network.start(block, self.data, used, rings)
+        self.links.start(block, self.data, used, rings)
 
     def workers(self, block: pyo.Block) -> dict[int, Workers]:
         """See :class:`Places`."""

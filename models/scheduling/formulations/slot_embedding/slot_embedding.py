@@ -37,9 +37,7 @@ class SlotEmbedding:
     with capacities :math:`C_{sr}`, the workers :math:`C_{is}` of job i that server s holds, the largest width
     :math:`N_i`, and energy at the price :math:`\pi` (without one there is no o). ``max_min`` maximises z with :math:`z
     \le Z_i / F_i + \sum_w g_i(w)\, x_{iw}`. Where widths alone decide what fits there is no y but one row for the
-    cluster; where all workers take the same and some servers are equal, these are counted by what is on them
-    (:mod:`~ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts`), and the s below are groups of
-    servers.
+    cluster.
 
     **Cuts.** On a tree (see :mod:`~ddlopt.models.scheduling.rings.rings`) a ring takes its bandwidth :math:`b_i` once
     of every link that separates its workers, and no routing is left to choose. Let U be the servers behind a link (the
@@ -87,18 +85,16 @@ class SlotEmbedding:
     tolerances of solvers.
 
     *What a host must not couple to.* Widths that gain no more than a smaller one, which have no variable and are none
-    of ``width``. With ``places="patterns"``, also where ``auto`` takes them, which of equal servers is which;
-    ``servers`` has each of them. Of a circulation where it begins (``first``) and what shows that it is connected
-    (``reach``, ``supply``).
+    of ``width``. Of a circulation where it begins (``first``) and what shows that it is connected (``reach``,
+    ``supply``).
 
     Parameters
     ----------
     routing : {"auto", "cuts", "circulation"}
         ``cuts`` needs a tree; ``circulation`` covers any network; ``auto`` takes the first of them that covers the
         instance.
-    places : {"auto", "patterns", "servers"}
-        ``servers`` models every server by itself. ``patterns`` counts servers wherever that can be done, ``auto`` where
-        it saves something.
+    places : {"auto", "servers"}
+        ``servers`` models every server by itself, ``auto`` only where widths alone do not decide.
     done : tuple of float
         Mini-batches of each job done before; none if empty. The objective is then the gain of the slot alone.
     gains : tuple of tuples of float, optional
@@ -109,9 +105,8 @@ class SlotEmbedding:
     -----
     ``width[i, w]``, ``runs[i]``
         1 if job i has w workers; whether it has any. Jobs and widths that gain nothing are left out.
-    ``workers[i, s]`` : ``places="servers"``
-        Workers of job i on server s; see
-        :func:`~ddlopt.models.scheduling.formulations.slot_embedding.pattern_counts.add_patterns` for counted servers.
+    ``workers[i, s]`` : servers form
+        Workers of job i on server s.
     ``awake[s]`` : where idle servers save energy
         1 if somebody is on server s.
     ``split[i, u]`` : where links are cuts
@@ -161,7 +156,7 @@ class SlotEmbedding:
         """Fill ``block`` with widths, workers and rings."""
         data = self._data(instance)
         _add_widths(block, data)
-        costs = self._places(instance, data).add(block)
+        costs = self.where(instance, data).add(block)
         unit = self._unit(instance)
         if instance.goal.counts_least_part and self.gains is None:
             _add_smallest_part(block, data, _parts(instance, self.done))
@@ -178,7 +173,7 @@ class SlotEmbedding:
         for i, w in block.WIDTHS:
             block.width[i, w].set_value(int(i in workers and sum(count for _, count in workers[i]) == w))
         rings = {i: runs[i].ring if len(there) > 1 else () for i, there in workers.items()}
-        self._places(instance, data).start(block, workers, rings)
+        self.where(instance, data).start(block, workers, rings)
 
     def read(self, block: pyo.Block, instance: SchedulingInstance) -> Schedule:
         """The schedule that the values describe.
@@ -188,7 +183,7 @@ class SlotEmbedding:
         SolverError
             If counts are not whole, or what the ring of a job passes over is no ring.
         """
-        workers = self._places(instance, self._data(instance)).workers(block)
+        workers = self.where(instance, self._data(instance)).workers(block)
         runs = tuple(
             Run(job=i, start=0, slots=1, workers=there, ring=self._ring(block, instance, i, [s for s, _ in there]))
             for i, there in sorted(workers.items())
@@ -211,7 +206,8 @@ class SlotEmbedding:
     def _data(self, instance: SchedulingInstance) -> SlotData:
         return slot_data(instance, self.done, self.gains)
 
-    def _places(self, instance: SchedulingInstance, data: SlotData) -> Places:
+    def where(self, instance: SchedulingInstance, data: SlotData) -> Places:
+        """How places of workers are modelled."""
         routing: Routing = "none"
         if instance.needs_rings:
             routing = (

@@ -7,7 +7,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from scheduling_brute_force import UTILITIES, brute_force, choices, random_instance, slot_energy_j
-from slot_cases import PLACES, RING, changed, close, cluster, job, slot, solve, star
+from slot_cases import RING, changed, close, cluster, job, slot, solve, star
 from volume import for_each, seeds, slow
 
 from ddlopt.models.errors import NotApplicableError, SolverError
@@ -19,7 +19,6 @@ from ddlopt.models.scheduling import (
     PolluxTiming,
     Run,
     Schedule,
-    ServerGroup,
     evaluate,
 )
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
@@ -74,10 +73,9 @@ def test_against_trying_everything(seed, network):
         energy=seed % 5 == 1,
     )
     expected = brute_force(instance).objective
-    for places in PLACES:
-        assert solve(instance, places=places).objective == close(expected)
-        if network is not None:
-            assert solve(instance, routing="circulation", places=places).objective == close(expected)
+    assert solve(instance, places="servers").objective == close(expected)
+    if network is not None:
+        assert solve(instance, routing="circulation", places="servers").objective == close(expected)
 
 
 @pytest.mark.parametrize("seed", seeds(4, 40))
@@ -89,8 +87,7 @@ def test_graphs_with_switches_against_trying_everything(seed):
     network = random_graph(rng, servers, int(rng.integers(1, 4)), int(rng.integers(0, 6)))
     instance = changed(instance, network=network)
     expected = brute_force(instance).objective
-    for places in PLACES:
-        assert solve(instance, places=places).objective == close(expected)
+    assert solve(instance).objective == close(expected)
 
 
 @pytest.mark.parametrize(("times", "runs"), [(2.0, 1), (1.9, 0)])
@@ -119,9 +116,7 @@ def test_routings_agree_on_trees(seed):
         uneven=seed % 3 == 0,
     )
     instance = changed(instance, network=random_tree(rng, servers, int(rng.integers(0, 4))))
-    cuts = solve(instance, routing="cuts", places="servers").objective
-    assert solve(instance, routing="circulation", places="servers").objective == close(cuts)
-    assert solve(instance, routing="cuts", places="patterns").objective == close(cuts)
+    assert solve(instance, routing="circulation").objective == close(solve(instance, routing="cuts").objective)
 
 
 @pytest.mark.slow
@@ -244,59 +239,22 @@ CYCLE = Network(links=tuple((s, (s + 1) % 6, 1.5e9) for s in range(6)))
 
 
 @pytest.mark.parametrize(
-    ("network", "places", "pinned"),
+    ("network", "pinned"),
     [
-        (star(6, 1.5e9), "servers", 1.0910890),
-        (star(6, 1.5e9), "auto", 1.0),
-        (TREE, "servers", 1.0910890),
-        (TREE, "auto", 1.0348447),
-        (CYCLE, "auto", 1.0359148),
+        (star(6, 1.5e9), 1.0910890),
+        (TREE, 1.0910890),
+        (CYCLE, 1.0359148),
     ],
-    ids=["star-servers", "star", "tree-servers", "tree", "cycle"],
+    ids=["star", "tree", "cycle"],
 )
-def test_relaxation_is_pinned(network, places, pinned):
+def test_relaxation_is_pinned(network, pinned):
     """Relaxation over optimum; a change of the model that weakens it shows here."""
     jobs = [
         job(str(k), least=w, most=w, utility=Capped(value=w + k / 10)) for k, w in enumerate((5, 5, 6, 7, 3, 3, 2, 5))
     ]
     instance = cluster(jobs, servers=6, gpus=4, network=network)
-    relaxed = lp_relaxation(slot(places), instance).objective
+    relaxed = lp_relaxation(slot(), instance).objective
     assert relaxed / solve(instance).objective == pytest.approx(pinned, rel=1e-6)
-
-
-@pytest.mark.parametrize("seed", seeds(4, 40))
-def test_counted_servers_are_as_good_as_servers_with_names(seed):
-    """Many equal servers in a few classes, one or several kinds of jobs, racks whose uplinks are scarce or not."""
-    rng = np.random.default_rng([13, seed])
-    base = random_instance(
-        rng, jobs=7, slots=1, places=(4, 4), network="star", min_workers=True, pollux=seed % 3 == 0, latency=True
-    )
-    jobs = base.jobs
-    if seed % 2:
-        timing = RING.model_copy(update={"bandwidth_bytes_per_s": 1e9})
-        jobs = tuple(one.model_copy(update={"timing": timing}) if one.timing.kind == "ring" else one for one in jobs)
-    power = {"idle_w": 100.0, "worker_w": 50.0} if seed % 4 == 0 else {}
-    servers = (
-        ServerGroup(count=3, capacity={"gpu": 2}, **power),
-        ServerGroup(count=2, capacity={"gpu": 3}),
-        ServerGroup(count=1, capacity={"gpu": 1}),
-    )
-    nic = tuple((s, 6 + s % 2, float(rng.choice([1.0, 2.2])) * 1e9) for s in range(6))
-    network = Network(switches=2, links=(*nic, (6, 7, float(rng.choice([0.9, 3.0])) * 1e9)))
-    instance = changed(base, jobs=jobs, servers=servers, network=network, energy_price_per_j=1e-4 if power else 0.0)
-    counted = slot("patterns")
-    model = build_model("scheduling", counted, instance)
-    assert model.scheduling.component("workers_make_the_width") is None
-    assert solve(instance, counted).objective == close(solve(instance, places="servers").objective)
-
-
-def test_too_many_patterns_are_not_counted():
-    """Servers with very many places, or with workers of different sizes, have names."""
-    many = cluster([job(str(w), most=w) for w in range(1, 31)], servers=3, gpus=60)
-    uneven = cluster([job("a", demand={"gpu": 1.0}), job("b", most=2, demand={"gpu": 2.0})], servers=3, gpus=4)
-    for instance in (many, uneven):
-        model = build_model("scheduling", slot("patterns"), instance)
-        assert model.scheduling.component("solo_servers") is None
 
 
 @for_each(
@@ -339,9 +297,8 @@ def worst_violation(model):
     )
 
 
-@pytest.mark.parametrize("places", PLACES)
 @pytest.mark.parametrize("network", ["star", slow("tree"), "mesh", slow(None)])
-def test_start_is_a_solution(network, places):
+def test_start_is_a_solution(network):
     """Values given by a start satisfy the model, those completed by hand or by the solver."""
     rng = np.random.default_rng(21)
     for number in range(6):
@@ -349,8 +306,8 @@ def test_start_is_a_solution(network, places):
             rng, jobs=4, slots=1, places=(2, 2, 1), network=network, min_workers=True, pollux=True, energy=number > 2
         )
         best = solve(instance, places="servers")
-        model = build_model("scheduling", slot(places), instance)
-        slot(places).start(model.scheduling, instance, best.solution)
+        model = build_model("scheduling", slot("servers"), instance)
+        slot("servers").start(model.scheduling, instance, best.solution)
         fixed = [v for v in model.component_data_objects(pyo.Var) if v.is_integer() and not v.fixed]
         assert all(variable.value is not None for variable in fixed)
         for variable in fixed:

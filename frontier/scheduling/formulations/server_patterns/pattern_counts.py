@@ -28,8 +28,8 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ddlopt.frontier.scheduling.formulations.server_patterns.server_patterns import Pattern, Patterns, ServerClass
 from ddlopt.models.linear import linear
-from ddlopt.models.scheduling.formulations.slot_embedding.server_patterns import Pattern, Patterns, ServerClass
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.pool import Workers
 

@@ -1,1 +1,0 @@
-"""The linear relaxation of a slot over whole mappings of jobs, rounded at random."""
