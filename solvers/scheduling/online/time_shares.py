@@ -35,6 +35,8 @@ from ddlopt.models.errors import OptionError, SolverError
 Floats = npt.NDArray[np.float64]
 _RATIO_TOL = 1e-3
 """Of the finish-time ratio: Gavel's convex program is solved to some 1e-4."""
+_PLAIN = 1e-4
+"""Levels from this to its inverse are solved for as they are; HiGHS takes figures of 1e-9 for none."""
 
 
 class TimeShares(NamedTuple):
@@ -159,8 +161,12 @@ def _largest_level(rates: Floats, widths: Floats, accelerators: Floats) -> tuple
     jobs, types = rates.shape
     time, room = _shared(widths, types)
     every = np.arange(jobs * types)
-    reached = coo_array((-rates.ravel(), (every // types, every)), shape=(jobs, jobs * types))
-    level = coo_array(np.concatenate([np.zeros(jobs + types), np.ones(jobs)])[:, None])
+    fastest = rates.max(axis=1)
+    most = float(fastest.min())  # no level is higher
+    if _PLAIN <= most <= 1 / _PLAIN:
+        fastest, most = np.ones(jobs), 1.0
+    reached = coo_array(((-rates / fastest[:, None]).ravel(), (every // types, every)), shape=(jobs, jobs * types))
+    level = coo_array(np.concatenate([np.zeros(jobs + types), most / fastest])[:, None])
     rows = hstack([vstack([time, room, reached]), level]).tocsr()
     limits = np.concatenate([np.ones(jobs), accelerators, np.zeros(jobs)])
     cost = np.zeros(jobs * types + 1)
@@ -168,4 +174,4 @@ def _largest_level(rates: Floats, widths: Floats, accelerators: Floats) -> tuple
     answer = linprog(cost, A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
     if answer.status != 0 or not answer.x[-1] > 0:
         raise SolverError(f"time shares of {jobs} jobs on {types} types: {' '.join(answer.message.split())}")
-    return answer.x[:-1].reshape(jobs, types).clip(0, 1), float(answer.x[-1])
+    return answer.x[:-1].reshape(jobs, types).clip(0, 1), float(answer.x[-1]) * most

@@ -201,6 +201,17 @@ def test_max_min_gives_the_fast_type_to_whom_it_helps():
     assert shares[1] == pytest.approx([0, 1], abs=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_max_min_takes_weights_of_any_size(unit):
+    shares, level = max_min_shares(np.ones((2, 1)), np.ones(2), np.ones(1), unit * np.array([1.0, 3.0]))
+    assert shares[:, 0] == pytest.approx([0.25, 0.75])
+    assert level == pytest.approx(0.25 / unit)
+    # Beside a job that weighs next to nothing another one has all.
+    shares, level = max_min_shares(np.ones((2, 1)), np.ones(2), np.ones(1), np.array([1.0, unit]))
+    assert shares.max() == pytest.approx(1)
+    assert level == pytest.approx(min(1, 1 / unit))
+
+
 def test_bad_input_is_one_line():
     with pytest.raises(OptionError, match="job 1 has throughput on no type"):
         makespan_shares(np.array([[1.0], [0.0]]), np.ones(2), np.ones(1), np.ones(2))
