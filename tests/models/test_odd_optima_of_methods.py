@@ -20,6 +20,7 @@ from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
+from ddlopt.frontier.topology.formulations.sip_ml import MaxMinCircuits
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
@@ -38,7 +39,6 @@ from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import 
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
-from ddlopt.models.topology.formulations.sip_ml import MaxMinCircuits
 from ddlopt.solvers.backends import Highs, PyomoSolver
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact

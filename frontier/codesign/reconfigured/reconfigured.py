@@ -10,11 +10,11 @@ import numpy as np
 
 from ddlopt.frontier.codesign.reconfigured.kernels import times_on_trees
 from ddlopt.frontier.codesign.reconfigured.windows import Delivery, Floats, Ints, Windows, greedy_circuits
+from ddlopt.frontier.topology.formulations.sip_ml import assignment_circuits, max_min_circuits
 from ddlopt.models.codesign import CodesignInstance, job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.formulations.sip_ml import assignment_circuits, max_min_circuits
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.switches import Switched, best_on_switches, strategy_names, without_figure
@@ -179,7 +179,7 @@ class SipMl(_Reconfigured):
 
     The first circuits are those that serve the slowest pair fastest, if every pair can have one; from then on each
     window has those of largest Σ bytes · circuits, which are d times one assignment
-    (:class:`~ddlopt.models.topology.formulations.sip_ml.MaxMinCircuits` states both programs). A pair without circuit
+    (:class:`~ddlopt.frontier.topology.formulations.sip_ml.MaxMinCircuits` states both programs). A pair without circuit
     waits. Circuits are one-way and may be parallel whatever the instance says of its optics.
 
     Parameters

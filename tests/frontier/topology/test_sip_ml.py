@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 from volume import for_each, seeds
 
+from ddlopt.frontier.topology.formulations.sip_ml import MaxMinCircuits, assignment_circuits, max_min_circuits
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.formulations.min_congestion import MinCongestion
-from ddlopt.models.topology.formulations.sip_ml import MaxMinCircuits, assignment_circuits, max_min_circuits
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 
