@@ -1,11 +1,11 @@
 """A convex host model in CVXPY: how strongly to compress gradients, and which way they take through a given network.
 
 Two of our formulations meet in it. :class:`ContinuousLevels` is a program in CVXPY itself: the rank of each gradient,
-whose error is a convex function of it. :class:`FixedLinks` is a linear program in Pyomo: rings and routes over the
-links that are laid, for bytes that somebody else decides. Its arrays become CVXPY constraints, its ports expressions:
-the ranks decide what the group all-reduces (``group_units``), beside traffic that is as it is (``traffic_units``). The
-time is that of the slower, the timeline of the backward pass or the busiest link. Energy has a price, and that of a
-link grows with the square of its load, of which neither formulation knows.
+whose error is a convex function of it. :class:`RingsAndRoutes` on given links is a linear program in Pyomo: rings and
+routes over the links that are laid, for bytes that somebody else decides. Its arrays become CVXPY constraints, its
+ports expressions: the ranks decide what the group all-reduces (``group_units``), beside traffic that is as it is
+(``traffic_units``). The time is that of the slower, the timeline of the backward pass or the busiest link. Energy has a
+price, and that of a link grows with the square of its load, of which neither formulation knows.
 """
 
 import cvxpy as cp
@@ -16,7 +16,7 @@ from ddlopt.models.compression.levels.arrays import arrays_of
 from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels, units_of
 from ddlopt.models.compression.levels.instance import LevelPlan
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.backends.cvxpy_block import CvxpyBlock
 from ddlopt.solvers.contracts import Limits, Status
@@ -44,7 +44,8 @@ def network(hop_bytes):
 
 
 most_bytes = BANDWIDTH * arrays.wire.at(arrays.highest).sum()
-links = FixedLinks(links=tuple((i, (i + hop) % SERVERS, 1) for i in range(SERVERS) for hop in (1, 3)), demand="open")
+laid = tuple((i, (i + hop) % SERVERS, 1) for i in range(SERVERS) for hop in (1, 3))
+links = RingsAndRoutes(links=laid, form="congestion", demand="open")
 open_network = network(most_bytes)
 
 for price_of_energy in (0.01, 30.0):

@@ -119,8 +119,8 @@ def test_check_takes_objects_and_files(tmp_path):
 
 
 def test_a_method_that_does_not_cover_the_instance_says_why():
-    with pytest.raises(NotApplicableError, match="min-congestion does not cover 'tiny-n4-d2'"):
-        ddlopt.solve(TINY, "min-congestion")
+    with pytest.raises(NotApplicableError, match="circulant does not cover 'tiny-n4-d2'"):
+        ddlopt.solve(TINY, "circulant")
 
 
 def test_generate_is_reproducible():

@@ -16,8 +16,6 @@ from ddlopt.solvers.contracts import Limits, Result
 from ddlopt.solvers.exact import Exact
 
 PAIRS = (
-    ("topology/all-to-all-n6-d2", "min-congestion", "ocs-greedy"),
-    ("topology/all-to-all-n6-d2", "min-congestion", "link-exchange"),
     ("topology/bert-n12-d4", "rings-and-routes", "link-exchange"),
     ("scheduling/gangs-contention-j6-g8", "one-piece", "gang-search"),
     ("scheduling/gangs-j38-g32", "rigid-gangs", "gang-search"),

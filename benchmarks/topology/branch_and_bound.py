@@ -45,9 +45,11 @@ def danoint(asked):
     headings = ("best", "bound", "gap", "seconds")
     yield {"method": f"branch-and-bound, {asked.threads} threads", **{name: own[name] for name in headings}}
     for solver in asked.solvers:
-        row = {"method": f"min-congestion, {solver}, 1 thread"}
+        row = {"method": f"rings-and-routes, {solver}, 1 thread"}
         try:
-            yield row | figures(method("min-congestion", "topology", solver).solve(instance, Limits(asked.time_limit)))
+            yield row | figures(
+                method("rings-and-routes", "topology", solver).solve(instance, Limits(asked.time_limit))
+            )
         except SolverError as missing:
             yield row | dict.fromkeys(headings) | {"best": str(missing)[:50]}
     yield "Nodes {nodes}, certificate {MB} MB for the bound {certified}, checked in {check s:.1f} s.".format(**own)

@@ -22,7 +22,7 @@ from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.frontier.topology.formulations.min_volume import MinVolume
 from ddlopt.instances.readers.miplib import read_miplib
-from ddlopt.models.topology.formulations.min_congestion import unit_bytes
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.silent_highs import SilentHighs
 from ddlopt.solvers.contracts import Limits

@@ -62,7 +62,7 @@ def _few_with_groups(instance: TopologyInstance) -> bool:
 def _few_neighbours(instance: TopologyInstance) -> bool:
     """Whether the branch and bound ends, in seconds or minutes: few servers and ports, or more that are symmetric."""
     n = instance.servers
-    symmetric = n <= _EFFORT.interchangeable_servers and any(len(twins) == n for twins in interchangeable(instance))
+    symmetric = n <= _EFFORT.interchangeable_servers and interchangeable(instance)
     return symmetric or (n <= _EFFORT.branched_servers and _sets(instance) <= _EFFORT.branched_sets)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ddlopt.models.codesign.evaluate import evaluate
-from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
@@ -198,7 +198,7 @@ def best_on_links(
 
     The plan given is the first incumbent, and the answer where the limits leave no other.
     """
-    method = Exact("strategies-on-links", instance.family, StrategiesOnLinks(plan.design.links))
+    method = Exact("joint-milp", instance.family, JointStrategyTopology(links=plan.design.links))
     with clock.lending_ctrl_c():
         result = method.solve(instance, limits_of(clock, most_s), seed, start=plan)
     before = evaluate(instance, plan).objective

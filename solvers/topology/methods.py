@@ -30,22 +30,23 @@ def _after_short(instance: TopologyInstance, solver: str) -> Method:
 def _model_for(instance: TopologyInstance, solver: str) -> Method:
     """The formulation that leaves the least out."""
     if not instance.allreduce_groups:
-        return _min_congestion(solver)
+        return _numbered(solver)
     every_ring = _all_rings(solver)
     return _rings_and_routes(solver) if every_ring.refuses(instance) else every_ring
 
 
-_min_congestion = formulation(ROOM, "min-congestion", "formulations.min_congestion:MinCongestion")
 _rings_and_routes = formulation(ROOM, "rings-and-routes", "formulations.rings_and_routes:RingsAndRoutes")
 _all_rings = formulation(
     ROOM, "rings-and-routes:rings=all", "formulations.rings_and_routes:RingsAndRoutes", rings="all"
+)
+_numbered = formulation(
+    ROOM, "rings-and-routes:numbering=true", "formulations.rings_and_routes:RingsAndRoutes", numbering=True
 )
 _link_exchange = heuristic(ROOM, "link_exchange.link_exchange:LinkExchange")
 
 
 _OF_DESIGN = entries(
     ROOM,
-    ("min-congestion", "exact", "any links and routes, traffic without all-reduce", "models:formulations.min_congestion:MinCongestion"),
     ("rings-and-routes", "exact", "any links and routes, rings from generators; or all rings of groups of at most 7 servers", "models:formulations.rings_and_routes:RingsAndRoutes"),
     ("topology-finder", "heuristic", "TopoOpt's TopologyFinder, as in the paper or as in the released code", "topoopt.topology_finder:TopologyFinder"),
     ("link-exchange", "heuristic", "our local search on links and rings", "link_exchange.link_exchange:LinkExchange"),

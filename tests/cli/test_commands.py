@@ -155,12 +155,12 @@ def test_compare_prints_json_csv_and_a_picture(command, tmp_path):
 
 
 def test_compare_keeps_what_worked_and_says_what_did_not(command):
-    name = "topology/tiny-n4-d2"  # has an all-reduce, which min-congestion does not cover
-    code, out, err = command("compare", name, "--methods", "min-congestion,topology-finder")
+    name = "topology/tiny-n4-d2"  # has an all-reduce, which circulant does not cover
+    code, out, err = command("compare", name, "--methods", "circulant,topology-finder")
     assert code == 1
     assert "error" in out
     assert "feasible" in out
-    assert len([line for line in err if line.startswith("tiny-n4-d2, min-congestion: ")]) == 1
+    assert len([line for line in err if line.startswith("tiny-n4-d2, circulant: ")]) == 1
 
 
 def test_generate_is_reproducible_and_solvable(command, tmp_path):
@@ -193,11 +193,11 @@ def test_schema_is_that_of_the_family(command):
 def test_the_live_line_shows_what_is_known(capsys):
     console = Console(width=120, force_terminal=True, color_system=None)
     with LiveLine(console=console) as line:
-        watch = line.watch("square", "min-congestion")
+        watch = line.watch("square", "rings-and-routes")
         watch(TracePoint(0.1, 2.0, None))
         watch(TracePoint(0.2, None, 1.0))
         shown = line.lines(120)
-    assert shown == ["square  min-congestion  best 2 s  bound 1 s  gap 50.00 %  0 s"]
+    assert shown == ["square  rings-and-routes  best 2 s  bound 1 s  gap 50.00 %  0 s"]
     line("square", "other", TracePoint(0.0, None, None))
     assert line.lines(120) == [*shown, "square  other  best –  bound –  gap –  0 s"]
 

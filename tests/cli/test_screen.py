@@ -158,7 +158,7 @@ def test_a_real_terminal_of_80_columns():
     """Through a pseudo-terminal: what Rich takes the width to be, and the live lines."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    methods = "topology-finder,min-congestion"
+    methods = "topology-finder,hop-enumeration"
     command = [sys.executable, "-m", "ddlopt", "compare", NAMES[0], "--methods", methods, "--time-limit", "30"]
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
     with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment | {"TERM": "xterm"}) as child:
@@ -177,5 +177,5 @@ def test_a_real_terminal_of_80_columns():
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
     lines = [line.split("\r")[-1] for line in text.replace("\r\n", "\n").split("\n")]
     assert max(map(len, lines)) <= 80
-    assert {"all-to-all-n6-d2", "topology-finder", "min-congestion", "optimal", "4.2"} <= words(lines)
+    assert {"all-to-all-n6-d2", "topology-finder", "hop-enumeration", "optimal", "4.2"} <= words(lines)
     assert "topology-finder  best 12 s" in text

@@ -18,7 +18,7 @@ from ddlopt.solvers.contracts import Limits, Status
 
 CASES = [case for case in embedding_cases.cases() if case.name not in embedding_cases.HARD]
 LIGHT = {
-    "FixedLinks",
+    "RingsAndRoutes, given",
     "RingsAndRoutes, open",
     "Configurations",
     "milp",

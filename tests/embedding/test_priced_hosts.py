@@ -30,7 +30,6 @@ from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -130,7 +129,7 @@ def twins(seed):
 
 CASES = {
     "RingsAndRoutes": (RingsAndRoutes(rings="all"), cases.topology_with_groups, port("link"), links),
-    "MinCongestion": (MinCongestion(numbering=False, ordered_planes=False), cases.topology, port("link"), copies),
+    "RingsAndRoutes, congestion": (RingsAndRoutes(form="congestion"), cases.topology, port("link"), links),
     "CirculantDesign": (CirculantDesign(led=False), circulants, port("links"), offsets),
     "CountPlacement": (CountPlacement("none"), cases.registers, port("held"), held),
     "PairPlacement": (
@@ -226,7 +225,7 @@ def test_hosts_with_many_prices_find_what_costs_least(name):
     [
         ("CountPlacement", CountPlacement(), cases.registers),
         ("PairPlacement", PairPlacement(), CASES["PairPlacement"][1]),
-        ("MinCongestion", MinCongestion(), lambda _: (all_to_all(4, 2), ())),
+        ("RingsAndRoutes, congestion", RingsAndRoutes(numbering=True), lambda _: (all_to_all(4, 2), ())),
         ("RigidGangs", RigidGangs(), cases.gangs),
     ],
 )

@@ -22,8 +22,8 @@ from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.catalogue import FAMILY_NAMES, outside_of_room
 from ddlopt.models.catalogue import family as family_of
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.rows.coupling import cycle_loads
-from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategies_on_routes import StrategiesOnRoutes
 from ddlopt.models.gossip.matchings.edge_colouring import EdgeColouring
 from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
@@ -34,7 +34,6 @@ from ddlopt.models.gossip.matchings.formulations.convex_matchings import (
 from ddlopt.models.ports import ports_of
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries
 from ddlopt.solvers.exact import Exact
@@ -94,11 +93,9 @@ NEEDING = {
     ConvexActivation: lambda instance: ConvexActivation(matchings(instance)),
     ConvexMixing: lambda instance: ConvexMixing(*active(instance)),
     ConvexEdgeWeights: lambda instance: ConvexEdgeWeights(*active(instance)),
-    FixedLinks: lambda instance: FixedLinks(cycle(instance)),
     LinksInBlock: lambda instance: LinksInBlock(
         float(instance.node_bytes[0].sum()), tuple(s // 3 for s in range(instance.servers))
     ),
-    StrategiesOnLinks: lambda instance: StrategiesOnLinks(cycle(instance)),
     StrategiesOnRoutes: lambda instance: StrategiesOnRoutes(cycle_loads(instance)),
 }
 """Formulations that cannot do without options: how to make one for an instance."""
@@ -110,7 +107,11 @@ FURTHER = {
     "RateMessages, without flows": lambda _: RateMessages(flows=False),
     "RingsAndRoutes, congestion": lambda _: RingsAndRoutes(form="congestion"),
     "RingsAndRoutes, open": lambda _: RingsAndRoutes(form="congestion", demand="open"),
-    "FixedLinks, open": lambda instance: FixedLinks(cycle(instance), demand="open"),
+    "RingsAndRoutes, given": lambda instance: RingsAndRoutes(links=cycle(instance)),
+    "RingsAndRoutes, given and open": lambda instance: RingsAndRoutes(
+        form="congestion", links=cycle(instance), demand="open"
+    ),
+    "JointStrategyTopology, given": lambda instance: JointStrategyTopology(links=cycle(instance)),
     "SlotEmbedding, servers": lambda _: SlotEmbedding(places="servers"),
     "WholePorts, up to a time": lambda _: WholePorts(most_s=1e3),
 }
@@ -120,7 +121,6 @@ SLOW = {
     "MaxLoadPartition",
     "latency-plain",
     "max-load-plain",
-    "min-congestion",
     "rate-levels",
     "rate-messages",
     "RateMessages, without flows",
@@ -223,7 +223,7 @@ def instances(family):
     yield from map(loaded, names[3:])
 
 
-OF_DESIGNS = (FixedLinks, LinksInBlock)
+OF_DESIGNS = (LinksInBlock,)
 """Formulations of topology that are made of a design's figures."""
 
 

@@ -32,7 +32,6 @@ LONG = {
     "joint-milp",
     "latency-plain",
     "max-load-plain",
-    "min-congestion",
     "plans-and-flows",
     "rate-messages",
     "rigid-gangs",

@@ -37,7 +37,6 @@ from ddlopt.models.errors import NotApplicableError, RangeError
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs, PyomoSolver
 from ddlopt.solvers.contracts import Limits, Status
@@ -65,7 +64,7 @@ CASES = {
     "CountedSlot": (CountedSlot, cases.slots),
     "SlotPatterns": (SlotPatterns, cases.scheduling),
     "TimeIndexed": (TimeIndexed, cases.scheduling),
-    "MinCongestion": (MinCongestion, cases.topology),
+    "RingsAndRoutes of traffic": (RingsAndRoutes, cases.topology),
     "RingsAndRoutes": (partial(RingsAndRoutes, rings="all"), cases.topology_with_groups),
     "MaxMinCircuits": (MaxMinCircuits, cases.direct_circuits),
 }

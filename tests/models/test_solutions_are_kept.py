@@ -75,7 +75,6 @@ from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import 
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
 from ddlopt.models.topology.collective.formulations.tree_flows import TreeFlows
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers import proofs
 
@@ -140,8 +139,8 @@ CASES = {
     "SlotPatterns": (SlotPatterns, cases.scheduling),
     "TimeIndexed": (TimeIndexed, cases.scheduling),
     "TimeIndexed in one piece": (TimeIndexed, cases.pieces),
-    "MinCongestion": (MinCongestion, cases.topology),
-    "MinCongestion symmetric": (partial(MinCongestion, numbering=False, ordered_planes=False), cases.topology),
+    "RingsAndRoutes of traffic": (partial(RingsAndRoutes, numbering=True), cases.topology),
+    "RingsAndRoutes of traffic, congestion": (partial(RingsAndRoutes, form="congestion"), cases.topology),
     "RingsAndRoutes": (partial(RingsAndRoutes, rings="all", hops="between"), cases.topology_with_groups),
     "RingsAndRoutes of routes": (partial(RingsAndRoutes, rings="all"), cases.topology),
     "MaxMinCircuits": (MaxMinCircuits, cases.direct_circuits),
@@ -151,9 +150,7 @@ CASES = {
 """Formulation as certificates have it, of all solutions, and the drawer of instances and answers; some twice."""
 NARROWER = {
     "CirculantDesign": "circulant designs only",
-    "FixedLinks": "the links are given",
     "LinksInBlock": "designs of a given load only, see tests/frontier/topology/test_links_in_block.py",
-    "StrategiesOnLinks": "the links are given",
     "StrategiesOnRoutes": "the routes are given",
 }
 """Formulations of a smaller class of solutions only, of which no certificate says anything."""

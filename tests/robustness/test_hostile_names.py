@@ -60,7 +60,7 @@ def test_every_command(hostile, tmp_path, call):
     file, name = hostile
     design, model, picture = tmp_path / "design.json", tmp_path / "model.lp", tmp_path / "x.png"
     solve = ["solve", file, "--method", "topology-finder"]
-    formulation = ["--formulation", "min-congestion"]
+    formulation = ["--formulation", "rings-and-routes"]
     for code, words in (
         (0, ["show", file]),
         (0, ["show", file, "--json"]),
@@ -109,7 +109,9 @@ def test_models_for_other_solvers_stay_what_they_are(hostile, tmp_path, call):
             (tmp_path / "tame.json").write_text(instance.to_json())
         for ending in ("lp", "mps"):
             source = file if place is file else tmp_path / "tame.json"
-            assert call("export", source, "--formulation", "min-congestion", "--out", tmp_path / f"m.{ending}")[0] == 0
+            assert (
+                call("export", source, "--formulation", "rings-and-routes", "--out", tmp_path / f"m.{ending}")[0] == 0
+            )
             solver = highspy.Highs()
             solver.setOptionValue("output_flag", False)
             assert solver.readModel(str(tmp_path / f"m.{ending}")) == highspy.HighsStatus.kOk

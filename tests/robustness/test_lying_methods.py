@@ -127,7 +127,7 @@ def test_nothing_is_infeasible_by_word(status):
 
 def test_name_family_digest_and_runtime_are_ours():
     result = told(
-        method="min-congestion", instance="x", instance_digest="y", family="gossip", runtime_s=-5.0, sense="up"
+        method="rings-and-routes", instance="x", instance_digest="y", family="gossip", runtime_s=-5.0, sense="up"
     )
     assert (result.method, result.instance, result.instance_digest) == ("liar", INSTANCE.name, INSTANCE.digest)
     assert (result.family, result.sense) == ("topology", "minimize")

@@ -43,7 +43,7 @@ def test_solvers_that_a_method_does_not_use(method):
 def test_default_is_a_method_that_uses_the_solver():
     """By itself ``danoint`` is answered by a search of our own; with a solver by a model."""
     assert not catalogue.uses_solver(catalogue.default(DANOINT), DANOINT)
-    assert ddlopt.default_method(DANOINT, "highs") == "min-congestion"
+    assert ddlopt.default_method(DANOINT, "highs") == "rings-and-routes"
     assert ddlopt.default_method(TINY_ITSELF, "highs") == "rings-and-routes"
     assert ddlopt.default_method(MODELLED, "highs") == ddlopt.default_method(MODELLED)
 

@@ -20,8 +20,8 @@ from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import why_not, wr
 from ddlopt.frontier.topology.symmetric_rings.ways import CayleyGraph
 from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
 from ddlopt.models.codesign.demand import demand_of
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.formulations.rows.coupling import template_of
-from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
 from ddlopt.models.codesign.formulations.strategy_bound import StrategyBound
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
@@ -243,7 +243,7 @@ class SymmetricProgram:
         known = tuple(tuple(sorted(rings[frozenset(each.members)])) for each in template.allreduce_groups)
         if not all(known):
             return None
-        formulation = StrategiesOnLinks(design.links, known)
+        formulation = JointStrategyTopology(known, links=design.links)
         model = build_model(instance.family, formulation, instance)
         if Highs().solve(model, Limits(seconds, _EFFORT.gain), 0, warm=False).objective is None:
             return None

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.blocks.symmetric_block import Block, block_of
-from ddlopt.models.topology.formulations.rows.link_choice import most_link_directions
+from ddlopt.models.topology.bounds import directions_of_links
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
 
@@ -107,7 +107,7 @@ class LinksInBlock:
         edges = sum(sizes.rings[k] * far for (_, k, _), far in block.far_edge.items()) / 2
         pairs = sum((2 if w == _FAR else 1) * sizes.pairs[u, v] * t for (u, w, v), t in block.relay.items() if w != u)
         block.objective = pyo.Expression(expr=hops + edges + pairs, doc="bytes times links beyond the first")
-        most = most_link_directions(instance) * self.load_bytes - bytes_once(instance)
+        most = directions_of_links(instance) * self.load_bytes - bytes_once(instance)
 
         @block.Constraint(doc="some block has its part at most")
         def detours_are_few(b: Any) -> Any:

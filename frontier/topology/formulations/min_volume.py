@@ -1,5 +1,6 @@
 """A bound on congestion from links and distances alone, without routes."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -7,20 +8,23 @@ import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.models.tolerances import BOUND_MARGIN
-from ddlopt.models.topology.formulations.min_congestion import NEGLIGIBLE, unit_bytes
+from ddlopt.models.topology.bounds import directions_of_links
 from ddlopt.models.topology.formulations.rows.hop_layers import add_hop_layers
-from ddlopt.models.topology.formulations.rows.link_choice import add_links, most_link_directions
-from ddlopt.models.topology.formulations.rows.numbering import add_numbering
+from ddlopt.models.topology.formulations.rows.link_choice import add_joined, add_links
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.models.topology.instance import TopologyInstance
+
+_NEGLIGIBLE = 1e-6
+"""Traffic of fewer units is left out: solvers drop coefficients that small, and the bound only falls."""
 
 
 @dataclass(frozen=True)
 class MinVolume:
     r"""The links for which bytes times hops, spread as evenly as servers allow, load them least.
 
-    A relaxation of :class:`~ddlopt.models.topology.formulations.min_congestion.MinCongestion`: of the flows only the
+    A relaxation of :class:`~ddlopt.models.topology.formulations.rings_and_routes.RingsAndRoutes`: of the flows only the
     bytes :math:`\tau_v` that server v forwards for others are left. With :math:`x`, :math:`n^h` and the
-    rows about hops as there:
+    rows about hops as there, for λ = 1:
 
     .. math::
         \min\ z \quad \text{s.t.} \quad
@@ -29,24 +33,21 @@ class MinVolume:
         \tau \ge 0 .
 
     For what flows would need n³ variables and rows it needs n, and its optimum is close to that of the whole problem:
-    64.69 for the 65.67 of ``danoint``; its linear relaxation, 63.58, takes a tenth of a second. Give it to
-    ``MinCongestion`` as ``proven_bytes``.
-
-    *What a host must not couple to.* As there.
+    64.69 for the 65.67 of ``danoint``; its linear relaxation, 63.58, takes a tenth of a second.
 
     Parameters
     ----------
     hops : {"moore", "between"}
-        As in ``MinCongestion``.
-    numbering, ordered_planes : bool
-        Whether to break the symmetry of interchangeable servers, and of planes.
+        As in ``RingsAndRoutes``.
 
     Ports
     -----
-    ``link[i, j, c]``, ``links_between[i, j]``, ``joined[i, j]``
-        As in ``MinCongestion``.
+    ``link[i, j]``, ``links_between[i, j]``
+        As in ``RingsAndRoutes``.
+    ``joined[i, j]``
+        1 if there is a link from i to j.
     ``mate[p, i, j]`` : duplex optics
-        As in ``MinCongestion``.
+        As in ``RingsAndRoutes``.
     ``forwarded[v]``
         Units that server v forwards.
     ``congestion``, ``objective``
@@ -58,8 +59,6 @@ class MinVolume:
     """
 
     hops: Literal["moore", "between"] = "between"
-    numbering: bool = True
-    ordered_planes: bool = True
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -73,7 +72,9 @@ class MinVolume:
         """Fill ``block`` with links, distances and what servers forward."""
         unit, degree = unit_bytes(instance), instance.degree
         traffic, own = instance.traffic_bytes / unit, instance.node_bytes.max(axis=0) / unit
-        add_links(block, instance, self.ordered_planes)
+        add_links(block, instance)
+        block.ARCS = pyo.Set(dimen=2, initialize=list(itertools.permutations(range(instance.servers), 2)))
+        add_joined(block, instance)
         lowest = max(congestion_bounds(instance).values()) / unit
         block.congestion = pyo.Var(
             bounds=(lowest * (1 - BOUND_MARGIN), None), doc="bytes on the busiest link at least, in units"
@@ -81,7 +82,7 @@ class MinVolume:
         block.objective = pyo.Expression(expr=block.congestion)
         add_hop_layers(block, instance, between=self.hops == "between")
         block.forwarded = pyo.Var(block.SERVERS, bounds=(0, None), doc="units that the server forwards")
-        block.SERVED = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.ARCS if traffic[s, t] > NEGLIGIBLE])
+        block.SERVED = pyo.Set(dimen=2, initialize=[(s, t) for s, t in block.ARCS if traffic[s, t] > _NEGLIGIBLE])
 
         @block.Constraint(block.SERVERS, doc="d links carry what a server sends or receives and what it forwards")
         def servers_are_within_congestion(b: Any, v: int) -> Any:
@@ -96,10 +97,7 @@ class MinVolume:
         @block.Constraint(doc="all links carry as many times the congestion as there are directions at most")
         def volume_is_within_congestion(b: Any) -> Any:
             volume = float(traffic.sum()) + sum(b.forwarded[v] for v in b.SERVERS)
-            return volume <= most_link_directions(instance) * b.congestion
-
-        if self.numbering:
-            add_numbering(block, instance)
+            return volume <= directions_of_links(instance) * b.congestion
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Iteration time in seconds for a congestion in units: a lower bound."""

@@ -23,6 +23,8 @@ from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
+_MOST_GIVEN = 32
+"""Servers beyond which the flows over given links, n² d of them, are too many."""
 _LARGEST = 1e5
 """Bytes on a link over those of the busiest one, from which on a link that is off by a tolerance carries too many."""
 
@@ -42,7 +44,7 @@ class JointStrategyTopology:
     hop bytes of groups and traffic on the left, gradient bytes r of group sets and bytes m of patterns on the right,
     linear in the strategies x and the pairs y that they make along edges. T = C + z, or the larger of them, is to be
     minimised. What is not linear is that the busiest link carries z: :math:`\sum_s f^s_{ij} \le z\, m_{ij}` with z and
-    the number of links :math:`m_{ij}` variable.
+    the number of links :math:`m_{ij}` variable; where ``links`` are given it is, and only the strategies are integer.
 
     A pair's load is split over unary copies :math:`c = 1 \dots d` of its link, each loaded with at most z, and with at
     most :math:`\bar z` if it is laid, else nothing. That is exact, and everything else is linear as it stands.
@@ -61,9 +63,12 @@ class JointStrategyTopology:
         Iteration time of some plan in scope; worse ones are excluded. Default: that of a plan on one cycle of links,
         :func:`~ddlopt.models.codesign.formulations.rows.coupling.cycle_time_s`. A host whose objective is another one
         than ``objective`` gives ``inf``: then nothing is excluded.
+    links : tuple of (int, int, int), optional
+        Links that are laid already, up to 32 servers. For more see
+        :class:`~ddlopt.models.codesign.formulations.strategies_on_routes.StrategiesOnRoutes`.
     most_servers : int
-        More are refused. Symmetric links keep the bound low for long, and time grows by an order of magnitude for every
-        server or two.
+        More are refused, unless links are given. Symmetric links keep the bound low for long, and time grows by an
+        order of magnitude for every server or two.
 
     Ports
     -----
@@ -89,12 +94,15 @@ class JointStrategyTopology:
     bounds: bool = True
     achievable_s: float | None = None
     most_servers: int = 8
+    links: tuple[tuple[int, int, int], ...] | None = None
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Too many servers, bytes that drown in tolerances, or rings that do not fit the groups."""
-        if instance.servers > self.most_servers:
+        if self.links is not None and instance.servers > _MOST_GIVEN:
+            return f"it has {instance.servers} servers, but flows are for at most {_MOST_GIVEN}; use StrategiesOnRoutes"
+        if self.links is None and instance.servers > self.most_servers:
             return (
                 f"it has {instance.servers} servers, but one program for everything is for at most "
                 f"{self.most_servers}; raise most_servers, or use the method 'bound-guided'"
@@ -102,23 +110,28 @@ class JointStrategyTopology:
         template = template_of(instance)
         if template is None:
             return None
-        return _refuses_faint_bytes(instance) or self._topology(instance, template).refuses(template)
+        faint = _refuses_faint_bytes(instance) if self.links is None else None
+        return faint or self._topology(instance, template).refuses(template)
 
     def scope(self, instance: CodesignInstance) -> str | None:
-        """What of all rings is searched."""
+        """What of all links and rings is searched."""
+        if self.links is not None:
+            return "fixed links"
         template = template_of(instance)
         return None if template is None else self._topology(instance, template).scope(template)
 
     def build(self, block: pyo.Block, instance: CodesignInstance) -> None:
         """Fill ``block`` with strategies, links, rings and routes."""
         template = template_of(instance)
-        if template is not None:
+        if template is not None and self.links is None:
             # Without forwarding no plan is known, and a link may have the bytes of all strategies together.
             least, most = self._congestion_range(instance, template)
             check_big_m(most, max(least, _unit_bytes(instance)), instance.name, "bytes on a link", _LARGEST)
             # A strategy that is off by 1e-9 has bytes in equations, which solvers then call infeasible.
             check_big_m(_most_bytes(instance), max(most, _unit_bytes(instance)), instance.name, "bytes of a strategy")
         self._fill(block, instance, template)
+        if self.links is not None:
+            return
         # Nor can times of strategies be that much longer than an iteration of those that may not fit into memory.
         check_range(block, instance.name, LARGEST_OF_EQUATIONS)
 
@@ -173,11 +186,14 @@ class JointStrategyTopology:
             achievable_bytes=most,
             demand="open",
             scale_bytes=_unit_bytes(instance),
+            links=self.links,
         )
 
     def _congestion_range(self, instance: CodesignInstance, template: TopologyInstance) -> tuple[float, float]:
         """Least and most bytes on the busiest link of a plan that is no worse than a known one."""
-        known = self.achievable_s if self.achievable_s is not None else cycle_time_s(instance)
+        known = self.achievable_s
+        if known is None and self.links is None:
+            known = cycle_time_s(instance)
         most = all_bytes(template)
         if known is not None:
             spared = tables_of(instance).least_path_s if instance.overlap == "none" else 0.0

@@ -1,19 +1,28 @@
 """Links, rings and routes in one mixed-integer linear program."""
 
 import itertools
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import OptionError, SolverError
+from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
-from ddlopt.models.topology.formulations.rows.link_choice import add_degrees
+from ddlopt.models.topology.formulations.rows.link_choice import (
+    add_copies,
+    add_given_links,
+    add_joined,
+    add_links,
+    add_node_capacities,
+    read_links,
+)
+from ddlopt.models.topology.formulations.rows.numbering import add_numbering, interchangeable, renumbering
 from ddlopt.models.topology.formulations.rows.throughput import (
+    Pair,
     RingChoice,
     add_demand,
     add_flows,
@@ -22,12 +31,18 @@ from ddlopt.models.topology.formulations.rows.throughput import (
     proven_bytes,
     read_design,
     refuses_achievable,
+    refuses_faint_groups,
     refuses_faint_traffic,
     refuses_rings,
     unit_bytes,
 )
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
+
+_NEGLIGIBLE = 1e-6
+"""Fewer units than this are no coefficient: solvers drop what is so small. Rows are weakened by it, never tightened."""
+_FAINT = 1e-5
+"""Traffic of fewer units may drown in a solver's tolerance, so that links for it are asked for apart."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +62,10 @@ class RingsAndRoutes:
         & \textstyle\sum_u f^s_{uv} - \sum_w f^s_{vw} = \lambda T_{sv} + \sum_k c_k h^k_{sv} \qquad v \ne s \\
         & \textstyle\sum_s f^s_{ij} \le x_{ij}
 
-    Duplex optics have one x for both directions and :math:`x_{ij} = \sum_p y^p_{ij}` with every plane
-    :math:`y^p` a matching. (The planes are interchangeable; ordering them slowed the search down when it was
-    tried.) Without host forwarding there are no flows: the demand of a pair is at most its links.
+    Without all-reduce groups this is the logical topology design problem, whose n = 8 and n = 24 cases are MIPLIB's
+    ``danoint`` and ``dano3mip``. Duplex optics have one x for both directions and :math:`x_{ij} = \sum_p y^p_{ij}` with
+    every plane :math:`y^p` a matching. Without host forwarding there are no flows: the demand of a pair is at most its
+    links. Where ``links`` are given, the :math:`x_{ij}` are constants, and the program is linear.
 
     **The scaling is exact.** ``load <= z x`` is bilinear where links are parallel; divided by z it reads
     ``load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint needs
@@ -66,14 +82,24 @@ class RingsAndRoutes:
     form implies both, and its relaxation is never weaker: it has ``load <= x``, for which the congestion form only
     knows :math:`\bar z`.
 
-    **Hops.** Distances are those of :class:`~.min_congestion.MinCongestion`, times λ: :math:`n^1_{ij} \le x_{ij}` has
-    :math:`\sum_j n^1_{ij} \le d \lambda`, likewise for what comes in, and with its :math:`n^h` and D
+    **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1_{ij} \le x_{ij}` be λ if there is
+    a link, and :math:`n^h_{st}` if t is exactly h hops from s, for h below the depth D at which degree d could have
+    reached everybody (``moore``, with the hop-weighted Moore bound). A last hop from w makes it so,
+    :math:`p^h_{swt}` (``between``):
 
     .. math::
-        \textstyle \sum_{ij} f^s_{ij} \ge \sum_t \bigl[ T_{st} \bigl(D \lambda - \sum_{h < D} (D - h)\, n^h_{st}\bigr)
-        + \sum_k c_k h^k_{st} \bigr],\qquad f^s_{ij} \le F_{si}\, n^1_{ij}
+        & \textstyle\sum_{h < D} n^h_{st} \le \lambda,\qquad \sum_t n^1_{st} \le d \lambda,\qquad
+          \sum_s n^1_{st} \le d \lambda \\
+        & \textstyle\sum_t n^h_{st} \le d \sum_t n^{h-1}_{st},\qquad \sum_s n^h_{st} \le d \sum_s n^{h-1}_{st} \\
+        & p^h_{swt} \le n^{h-1}_{sw},\quad p^h_{swt} \le n^1_{wt},\quad
+          \textstyle\sum_t p^h_{swt} \le d\, n^{h-1}_{sw},\quad \sum_s p^h_{swt} \le d^{h-1} n^1_{wt},\quad
+          n^h_{st} \le \sum_w p^h_{swt} \\
+        & \textstyle \sum_{ij} f^s_{ij} \ge \sum_t \bigl[ T_{st} \bigl(D \lambda - \sum_{h < D} (D - h)\, n^h_{st}\bigr)
+          + \sum_k c_k h^k_{st} \bigr],\qquad f^s_{ij} \le F_{si}\, n^1_{ij}
 
-    where :math:`F_{si}` is all that s sends but its traffic to i. An open demand has none of these.
+    where :math:`F_{si}` is all that s sends but its traffic to i. All these are continuous: true distances satisfy them
+    for integer x. Duplex: d - 1 in place of d beyond the first hop, and :math:`n^h_{st} = n^h_{ts}`. An open demand has
+    none of these.
 
     Parameters
     ----------
@@ -83,6 +109,9 @@ class RingsAndRoutes:
         contains every mixture of rings, so that its bound holds for all; ``read`` fails if the hops are no mixture.
         Otherwise each group's candidate rings, as cyclic orders of its members.
     form : {"throughput", "congestion"}
+    links : tuple of (int, int, int), optional
+        Links that are laid already, as in :class:`~ddlopt.models.topology.solution.TopologyDesign`. Only these have
+        flows, about n² d of them: it polishes what heuristics find for a few dozen servers.
     achievable_bytes : float, optional
         A congestion z that some solution in scope is known to have; worse ones are excluded. Default: all bytes.
     demand : {"fixed", "open"}
@@ -99,14 +128,17 @@ class RingsAndRoutes:
         How much is known of distances, where the demand is fixed; ``between`` takes n³ variables for a layer. Default:
         ``between`` where there are no all-reduce groups. Beside rings it raised no relaxation of a training job, which
         took three to ten times as long.
+    numbering : bool
+        Where servers forward and are all interchangeable, only number them breadth first. A host must not ask for it
+        that tells servers apart, as prices of its own may.
 
     Ports
     -----
-    ``link[i, j]``
+    ``link[i, j]`` : unless links are given
         Number of links from i to j; for duplex i < j and both directions.
-    ``links_between[i, j]``
+    ``links_between[i, j]`` : unless links are given
         The same for ordered pairs.
-    ``mate[p, i, j]`` : duplex optics
+    ``mate[p, i, j]`` : duplex optics, unless links are given
         1 if plane p joins i and j.
     ``demand[s, t]``, ``load[i, j]``
         Units of U from s to t, and on all links from i to j, times λ (congestion form: times 1).
@@ -119,6 +151,8 @@ class RingsAndRoutes:
     ``group_units[k]``, ``traffic_units[s, t]`` : with an open demand
         Hop bytes of group k, 2(k-1)/k of its gradient, and bytes of traffic, in units of U, times λ (1). Shares of
         rings and hops are in these units, too. ``unit_bytes`` is U.
+    ``links_carry_their_load[i, j]`` : throughput form, or links are given
+        A constraint; its dual is the worth of one more link from i to j.
     ``throughput`` : throughput form
         λ = U / z.
     ``congestion`` : congestion form
@@ -131,7 +165,8 @@ class RingsAndRoutes:
     W. Wang et al., "TopoOpt: Co-optimizing network topology and parallelization strategy for distributed training
     jobs", NSDI 2023 (the problem). R. Krishnaswamy, K. Sivarajan, "Design of logical topologies: a linear formulation
     for wavelength-routed optical networks with no wavelength changers", IEEE/ACM ToN 9(2), 2001 (source-aggregated
-    flows, congestion). The throughput form and ring mixtures are ours.
+    flows, congestion). MIPLIB 3, ``danoint`` (D. Bienstock). The throughput form, ring mixtures, hop layers and
+    the numbering are ours.
     """
 
     rings: RingChoice = "generators"
@@ -141,6 +176,8 @@ class RingsAndRoutes:
     least_bytes: float | None = None
     scale_bytes: float | None = None
     hops: Hops | None = None
+    links: tuple[tuple[int, int, int], ...] | None = None
+    numbering: bool = False
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
@@ -157,17 +194,23 @@ class RingsAndRoutes:
         return unit_bytes(instance) if self.demand == "fixed" else self.scale_bytes or scale_bytes(instance)
 
     def refuses(self, instance: TopologyInstance) -> str | None:
-        """Rings that do not fit the groups; a congestion said to be achievable that cannot be."""
+        """Rings or links that are not of this instance; bytes that drown; a congestion that cannot be achieved."""
+        for i, j, _ in self.links or ():
+            if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
+                return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"
         if self.demand == "open":
             return refuses_rings(instance, self.rings)
+        faint = refuses_faint_groups if self.links is None else refuses_faint_traffic
         return (
             refuses_rings(instance, self.rings)
-            or refuses_faint_traffic(instance)
+            or faint(instance)
             or refuses_achievable(self.achievable_bytes, lambda: proven_bytes(instance))
         )
 
     def scope(self, instance: TopologyInstance) -> str | None:
-        """What of all rings is searched; groups of at most 3 members have no others than the generators'."""
+        """What of all links and rings is searched; groups of at most 3 members have no rings but the generators'."""
+        if self.links is not None:
+            return "fixed links"
         if not isinstance(self.rings, str):
             return "given rings"
         small = all(len(group.members) <= 3 for group in instance.allreduce_groups)
@@ -180,7 +223,8 @@ class RingsAndRoutes:
         least = (self.least_bytes or 0.0) / unit if is_open else proven_bytes(instance) / unit * (1 - BOUND_MARGIN)
         most_rate = 1 / least if least else None
         orders = orders_of(instance, self.rings)
-        _add_links(block, instance)
+        if self.links is None:
+            add_links(block, instance)
         if self.form == "throughput":
             block.throughput = pyo.Var(
                 bounds=(1 / worst, most_rate), doc="what links of the busiest server carry over busiest link's load"
@@ -195,11 +239,15 @@ class RingsAndRoutes:
             add_open_demand(block, instance, orders, unit, most_rate)
         else:
             add_demand(block, instance, orders, rate, most_rate)
-        pairs = list(itertools.permutations(range(instance.servers), 2))
+        given = None if self.links is None else self._counts(instance)
+        pairs = list(itertools.permutations(range(instance.servers), 2)) if given is None else sorted(given)
         if instance.host_forwarding:
             add_flows(block, pairs)
         else:
-            _add_direct_loads(block, instance, is_open)
+            _add_direct_loads(block, instance, is_open or given is not None)
+        if given is not None:
+            add_given_links(block, instance, given, None if self.form == "throughput" else block.congestion, is_open)
+            return
         if self.form == "throughput":
 
             @block.Constraint(block.ARCS, doc="links carry their load")
@@ -207,21 +255,30 @@ class RingsAndRoutes:
                 return b.load[i, j] <= b.links_between[i, j]
 
         else:
-            _add_copies(block, instance, worst)
-            _add_node_capacities(block, instance)
+            add_copies(block, instance, worst)
+            add_node_capacities(block, instance)
+        if is_open or not instance.host_forwarding:
+            return
+        _add_faint_paths(block, instance)
+        if self._is_numbered(instance):
+            add_numbering(block, instance)
         hops = self.hops or ("none" if instance.allreduce_groups else "between")
-        if hops != "none" and instance.host_forwarding and not is_open:
+        if hops != "none":
             _add_distances(block, instance, rate, most_rate or 1.0, between=hops == "between")
 
     def start(self, block: pyo.Block, instance: TopologyInstance, solution: TopologyDesign) -> None:
         """Links, planes and copies of a design; the rest follows from them."""
-        counts: dict[tuple[int, int], int] = dict.fromkeys(block.LINKS, 0)
-        for i, j, count in solution.links:
-            counts[i, j] += count
+        if self.links is not None:
+            return
+        laid, number = solution.link_counts(instance), list(range(instance.servers))
+        if self._is_numbered(instance):
+            number = renumbering(instance.servers, laid)
+        counts = {(number[i], number[j]): count for (i, j), count in laid.items()}
+        counts = {pair: counts.get(pair, 0) for pair in block.LINKS}
         for pair, count in counts.items():
             block.link[pair].set_value(count)
         if instance.optics == "duplex":
-            planes = [{(min(pair), max(pair)) for pair in plane} for plane in solution.planes]
+            planes = [{tuple(sorted((number[i], number[j]))) for i, j in plane} for plane in solution.planes]
             for p, i, j in block.MATES:
                 block.mate[p, i, j].set_value(int(p < len(planes) and (i, j) in planes[p]))
         if self.form == "congestion":
@@ -234,14 +291,15 @@ class RingsAndRoutes:
         Raises
         ------
         SolverError
-            If a number of links is not integral, or relaxed hops are no mixture of rings.
+            If a number of links is not integral, relaxed hops are no mixture of rings, a pair has no path, or given
+            duplex links cannot be spread over planes.
         """
-        links = {}
-        for pair in block.LINKS:
-            laid = pyo.value(block.link[pair])
-            links[pair] = round(laid)
-            if abs(laid - links[pair]) > 1e-4:
-                raise SolverError(f"link[{pair[0]}, {pair[1]}] = {laid:.6g} is not integral; solve to integrality")
+        if self.links is None:
+            links = read_links(block)
+        else:
+            links = Counter[Pair]()
+            for i, j, count in self.links:
+                links[i, j] += count
         if self.demand == "open":
             return read_open_design(block, instance, links)
         rate = pyo.value(block.throughput) if self.form == "throughput" else 1.0
@@ -253,75 +311,33 @@ class RingsAndRoutes:
             return instance.iteration_time_s(self.unit_bytes(instance) * value)
         return instance.iteration_time_s(self.unit_bytes(instance) / -value) if value < 0 else inf
 
+    def _is_numbered(self, instance: TopologyInstance) -> bool:
+        free = self.links is None and self.demand == "fixed" and instance.host_forwarding
+        return self.numbering and free and interchangeable(instance)
 
-def _add_links(block: pyo.Block, instance: TopologyInstance) -> None:
-    """``link``, degrees and planes; ``links_between[i, j]`` for ordered pairs."""
-    n, d, duplex = instance.servers, instance.degree, instance.optics == "duplex"
-    block.SERVERS = pyo.RangeSet(0, n - 1, doc="servers")
-    ends = itertools.combinations(range(n), 2) if duplex else itertools.permutations(range(n), 2)
-    block.LINKS = pyo.Set(dimen=2, initialize=list(ends), doc="pairs that a link may join")
-    block.link = pyo.Var(block.LINKS, domain=pyo.Integers, bounds=(0, instance.most_links_of_a_pair), doc="links laid")
-
-    @block.Expression(list(itertools.permutations(range(n), 2)), doc="links from i to j")
-    def links_between(b: Any, i: int, j: int) -> Any:
-        return b.link[min(i, j), max(i, j)] if duplex else b.link[i, j]
-
-    others = {i: [j for j in range(n) if j != i] for i in range(n)}
-
-    add_degrees(block, instance)
-    if not duplex:
-        return
-
-    block.PLANES = pyo.RangeSet(0, d - 1, doc="optical planes")
-    block.MATES = pyo.Set(dimen=3, initialize=[(p, i, j) for p in range(d) for i, j in block.LINKS])
-    block.mate = pyo.Var(block.MATES, domain=pyo.Binary, doc="plane p joins i and j")
-
-    @block.Constraint(block.LINKS, doc="links lie on planes")
-    def links_lie_on_planes(b: Any, i: int, j: int) -> Any:
-        return b.link[i, j] == sum(b.mate[p, i, j] for p in b.PLANES)
-
-    @block.Constraint(block.PLANES, block.SERVERS, doc="each plane is a matching")
-    def planes_are_matchings(b: Any, p: int, i: int) -> Any:
-        return sum(b.mate[p, min(i, j), max(i, j)] for j in others[i]) <= 1
-
-    if n % 2:
-
-        @block.Constraint(doc="every plane leaves a server out where their number is odd")
-        def planes_leave_one_out(b: Any) -> Any:
-            return sum(b.link[pair] for pair in b.LINKS) <= d * (n // 2)
+    def _counts(self, instance: TopologyInstance) -> dict[Pair, int]:
+        """Given links by ordered pair."""
+        return TopologyDesign(instance=instance.name, links=self.links or ()).link_counts(instance)
 
 
 def _add_distances(block: pyo.Block, instance: TopologyInstance, rate: Any, most_rate: float, between: bool) -> None:
     """Distances in hops, times rate, and the volume that they cost each source."""
-    n, d, unit = instance.servers, instance.degree, unit_bytes(instance)
+    unit = unit_bytes(instance)
     traffic, sends = instance.traffic_bytes / unit, instance.node_bytes[0] / unit
-    others = {i: [j for j in range(n) if j != i] for i in range(n)}
-    block.joined = pyo.Var(block.ARCS, bounds=(0, most_rate), doc="rate if there is a link from i to j")
-
-    @block.Constraint(block.ARCS, doc="who is joined has a link")
-    def links_join(b: Any, i: int, j: int) -> Any:
-        return b.joined[i, j] <= most_rate * b.links_between[i, j]
-
-    @block.Constraint(block.SERVERS, doc="at most d servers are one hop away")
-    def neighbours_out_are_few(b: Any, i: int) -> Any:
-        return sum(b.joined[i, j] for j in others[i]) <= d * rate
-
-    @block.Constraint(block.SERVERS, doc="the same seen from the target")
-    def neighbours_in_are_few(b: Any, j: int) -> Any:
-        return sum(b.joined[i, j] for i in others[j]) <= d * rate
-
+    add_joined(block, instance, rate, most_rate)
     add_hop_layers(block, instance, between, rate, most_rate)
-    targets = {s: [t for t in others[s] if (s, t) in block.DEMANDS] for s in {s for s, _ in block.DEMANDS}}
+    targets = {s: [t for first, t in block.DEMANDS if first == s] for s, _ in block.DEMANDS}
     block.SOURCES = pyo.Set(initialize=sorted(targets), doc="servers that send")
 
     @block.Constraint(block.FLOWS, doc="flow takes links, and traffic for i does not pass it")
     def flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
-        return b.flow[s, i, j] <= float(sends[s] - traffic[s, i]) * b.joined[i, j]
+        return b.flow[s, i, j] <= max(float(sends[s] - traffic[s, i]), _NEGLIGIBLE) * b.joined[i, j]
 
     @block.Constraint(block.SOURCES, doc="a source's flow takes bytes times distance at least")
     def volume_covers_distance(b: Any, s: int) -> Any:
         volume = sum(b.flow[s, i, j] for i, j in b.ARCS if j != s)
-        further = sum(float(traffic[s, t]) * (b.hops_at_least[s, t] - rate) for t in targets[s])
+        heavy = [t for t in targets[s] if traffic[s, t] > _NEGLIGIBLE]
+        further = sum(float(traffic[s, t]) * (b.hops_at_least[s, t] - rate) for t in heavy)
         return volume >= sum(b.demand[s, t] for t in targets[s]) + further
 
 
@@ -340,45 +356,20 @@ def _add_direct_loads(block: pyo.Block, instance: TopologyInstance, is_open: boo
         return b.links_between[i, j] >= 1
 
 
-def _add_copies(block: pyo.Block, instance: TopologyInstance, worst: float) -> None:
-    """Unary copies of each link, the load of a pair split over them, each at most the congestion."""
-    most = range(1, instance.most_links_of_a_pair + 1)
-    block.COPIES = pyo.Set(dimen=3, initialize=[(i, j, c) for i, j in block.LINKS for c in most])
-    block.copy = pyo.Var(block.COPIES, domain=pyo.Binary, doc="at least c links join i and j")
-    block.LOADED = pyo.Set(dimen=3, initialize=[(i, j, c) for i, j in block.ARCS for c in most])
-    block.copy_load = pyo.Var(block.LOADED, bounds=(0, None), doc="units on the c-th link from i to j")
-    block.LATER = pyo.Set(dimen=3, initialize=[(i, j, c) for i, j, c in block.COPIES if c > 1])
-    copy_of: Callable[[Any, int, int, int], Any] = lambda b, i, j, c: (  # noqa: E731
-        b.copy[i, j, c] if (i, j, c) in b.COPIES else b.copy[j, i, c]
-    )
+def _add_faint_paths(block: pyo.Block, instance: TopologyInstance) -> None:
+    """Links lead to the targets of faint traffic: one more flow for each source that has such, a unit a target."""
+    n, traffic = instance.servers, instance.traffic_bytes / unit_bytes(instance)
+    faint = (traffic > 0) & (traffic < _FAINT)
+    sources = [s for s in range(n) if faint[s].any()]
+    block.FAINT_FLOWS = pyo.Set(dimen=3, initialize=[(s, i, j) for s, i, j in block.FLOWS if s in sources])
+    block.FAINT_ELSEWHERE = pyo.Set(dimen=2, initialize=[(s, v) for s, v in block.ELSEWHERE if s in sources])
+    block.faint_flow = pyo.Var(block.FAINT_FLOWS, bounds=(0, None), doc="targets of s reached over links from i to j")
 
-    @block.Constraint(block.LINKS, doc="copies count the links")
-    def copies_count_links(b: Any, i: int, j: int) -> Any:
-        return b.link[i, j] == sum(b.copy[i, j, c] for c in most)
+    @block.Constraint(block.FAINT_ELSEWHERE, doc="each target of faint traffic is reached once")
+    def faint_flow_is_conserved(b: Any, s: int, v: int) -> Any:
+        arriving = sum(b.faint_flow[s, u, v] for u in range(n) if u != v)
+        return arriving - sum(b.faint_flow[s, v, w] for w in range(n) if w not in (s, v)) == int(faint[s, v])
 
-    @block.Constraint(block.LATER, doc="copies are laid in order")
-    def copies_are_ordered(b: Any, i: int, j: int, c: int) -> Any:
-        return b.copy[i, j, c] <= b.copy[i, j, c - 1]
-
-    @block.Constraint(block.ARCS, doc="copies carry the load")
-    def copies_carry_the_load(b: Any, i: int, j: int) -> Any:
-        return b.load[i, j] == sum(b.copy_load[i, j, c] for c in most)
-
-    @block.Constraint(block.LOADED, doc="no copy carries more than the congestion")
-    def copies_are_within_congestion(b: Any, i: int, j: int, c: int) -> Any:
-        return b.copy_load[i, j, c] <= b.congestion
-
-    @block.Constraint(block.LOADED, doc="only copies that are laid carry")
-    def only_laid_copies_carry(b: Any, i: int, j: int, c: int) -> Any:
-        return b.copy_load[i, j, c] <= worst * copy_of(b, i, j, c)
-
-
-def _add_node_capacities(block: pyo.Block, instance: TopologyInstance) -> None:
-    """What the links of a server carry together: without it a fractional solution spreads thin over all pairs."""
-    touched = {v: [arc for arc in block.ARCS if v in arc] for v in block.SERVERS}
-    block.USED = pyo.Set(initialize=[v for v in block.SERVERS if touched[v]])
-
-    @block.Constraint(block.USED, [0, 1], doc="d links out (in) carry d times the congestion at most")
-    def server_is_within_congestion(b: Any, v: int, end: int) -> Any:
-        arcs = [arc for arc in touched[v] if arc[end] == v]
-        return sum(b.load[arc] for arc in arcs) <= instance.degree * b.congestion if arcs else pyo.Constraint.Skip
+    @block.Constraint(block.FAINT_FLOWS, doc="paths of faint traffic take links")
+    def faint_flow_takes_links(b: Any, s: int, i: int, j: int) -> Any:
+        return b.faint_flow[s, i, j] <= int(faint[s].sum()) * b.links_between[i, j]

@@ -44,7 +44,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
       walk (:class:`.Metropolis`) or by the integer program
       :class:`~ddlopt.models.codesign.formulations.strategies_on_routes.StrategiesOnRoutes`; up to 16 servers then with
       new rings and routes on the same links, by
-      :class:`~ddlopt.models.codesign.formulations.strategies_on_links.StrategiesOnLinks`.
+      :class:`~ddlopt.models.codesign.formulations.joint_milp.JointStrategyTopology`.
     - *Comm × Topo*: links, rings and routes for these strategies, by TopologyFinder or by the best method that the
       family ``topology`` has for the size. TopologyFinder's links are taken even where they are worse than those in
       hand, as TopoOpt does; those of the other method only where they are better.

@@ -9,7 +9,7 @@ from volume import for_each, seeds
 
 from ddlopt.frontier.topology.formulations.sip_ml import MaxMinCircuits, assignment_circuits, max_min_circuits
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 
@@ -48,7 +48,7 @@ def test_bisection_is_the_optimum_of_the_program(seed):
     assert result.checked
     assert result.scope is None
     assert result.objective == pytest.approx(busiest, rel=1e-6)
-    assert result.objective == pytest.approx(solved(MinCongestion(), instance).objective, rel=1e-4)
+    assert result.objective == pytest.approx(solved(RingsAndRoutes(), instance).objective, rel=1e-4)
 
 
 def test_many_partners_cannot_be_served():

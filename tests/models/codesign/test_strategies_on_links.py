@@ -7,9 +7,9 @@ import pytest
 
 from ddlopt.instances.generators.codesign.random import random_job
 from ddlopt.models.codesign import evaluate, job_of
-from ddlopt.models.codesign.formulations.strategies_on_links import StrategiesOnLinks
+from ddlopt.models.codesign.formulations.joint_milp import JointStrategyTopology
 from ddlopt.models.codesign.tables import tables_of
-from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model
@@ -41,7 +41,7 @@ def by_enumeration(instance, links):
         if job is None:
             times.append(tables.compute_of(choices))
             continue
-        formulation = FixedLinks(links, "all")
+        formulation = RingsAndRoutes("all", links=links)
         outcome = Highs().solve(build_model("topology", formulation, job), Limits())
         if outcome.status is Status.OPTIMAL:
             times.append(formulation.objective_value(job, outcome.objective))
@@ -52,10 +52,10 @@ def by_enumeration(instance, links):
 def test_equals_enumeration(name):
     instance, links = instance_of(name)
     best, served = by_enumeration(instance, links)
-    result = Exact("links", "codesign", StrategiesOnLinks(links, "all")).solve(instance, Limits(gap=1e-8))
+    result = Exact("links", "codesign", JointStrategyTopology("all", links=links)).solve(instance, Limits(gap=1e-8))
     if name in ("not connected", "direct"):
         assert 0 < served < len(list(itertools.product(*map(range, tables_of(instance).sizes))))
-    assert result.scope == "given links"
+    assert result.scope == "fixed links"
     assert result.objective == pytest.approx(best, rel=1e-6)
     assert result.scope_bound == pytest.approx(best, rel=1e-6)
     assert set(result.solution.design.links) in ({*links}, set())
@@ -64,14 +64,14 @@ def test_equals_enumeration(name):
 
 def test_generator_rings_are_fewer():
     instance, links = instance_of("uneven")
-    some = Exact("links", "codesign", StrategiesOnLinks(links)).solve(instance, Limits(gap=1e-8))
-    every = Exact("links", "codesign", StrategiesOnLinks(links, "all")).solve(instance, Limits(gap=1e-8))
+    some = Exact("links", "codesign", JointStrategyTopology(links=links)).solve(instance, Limits(gap=1e-8))
+    every = Exact("links", "codesign", JointStrategyTopology("all", links=links)).solve(instance, Limits(gap=1e-8))
     assert some.objective >= every.objective * (1 - 1e-6)
 
 
 def test_a_plan_is_a_start():
     instance, links = instance_of("twins")
-    formulation = StrategiesOnLinks(links, "all")
+    formulation = JointStrategyTopology("all", links=links)
     plan = Exact("links", "codesign", formulation).solve(instance, Limits(gap=1e-8)).solution
     model = build_model("codesign", formulation, instance)
     formulation.start(model.codesign, instance, plan)
@@ -83,7 +83,7 @@ def test_a_plan_is_a_start():
 
 def test_what_does_not_fit_is_refused():
     large = random_job(np.random.default_rng(0), servers=36)
-    assert "StrategiesOnRoutes" in StrategiesOnLinks(((0, 1, 1),)).refuses(large)
+    assert "StrategiesOnRoutes" in JointStrategyTopology(links=((0, 1, 1),)).refuses(large)
     instance, _ = instance_of("one-way")
-    assert "joins no two" in StrategiesOnLinks(((0, 9, 1),)).refuses(instance)
-    assert StrategiesOnLinks(ONE_WAY).refuses(instance) is None
+    assert "joins no two" in JointStrategyTopology(links=((0, 9, 1),)).refuses(instance)
+    assert JointStrategyTopology(links=ONE_WAY).refuses(instance) is None

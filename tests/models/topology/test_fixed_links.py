@@ -9,7 +9,7 @@ from topology_cases import all_to_all, job
 from volume import for_each
 
 from ddlopt.models.topology import AllReduceGroup, evaluate
-from ddlopt.models.topology.formulations.fixed_links import FixedLinks
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact
 
@@ -20,7 +20,7 @@ def circulant(n, generators, duplex=False):
 
 
 def busiest(x, links, rings="generators"):
-    result = Exact("fixed-links", "topology", FixedLinks(links, rings)).solve(x, Limits())
+    result = Exact("fixed-links", "topology", RingsAndRoutes(rings, links=links)).solve(x, Limits())
     assert result.checked
     assert result.scope == "fixed links"
     assert result.scope_bound == pytest.approx(result.objective)
@@ -122,7 +122,7 @@ def test_more_links_never_hurt(seed):
 
 def test_links_that_do_not_connect_have_no_design():
     x = all_to_all(4)
-    result = Exact("fixed-links", "topology", FixedLinks(circulant(4, (2,)))).solve(x, Limits())
+    result = Exact("fixed-links", "topology", RingsAndRoutes(links=circulant(4, (2,)))).solve(x, Limits())
     assert result.status is Status.NO_SOLUTION
     assert "fixed links" in result.message
 
@@ -130,10 +130,10 @@ def test_links_that_do_not_connect_have_no_design():
 def test_links_and_rings_of_another_instance_are_refused():
     group = AllReduceGroup(members=(0, 1, 2), gradient_bytes=1.0)
     x = job(np.zeros((3, 3)), allreduce_groups=[group])
-    assert "(0, 3)" in FixedLinks(((0, 3, 1),)).refuses(x)
-    assert "0 all-reduce groups" in FixedLinks((), ()).refuses(x)
-    assert "allreduce_groups[0]" in FixedLinks((), (((0, 1),),)).refuses(x)
-    assert FixedLinks(circulant(3, (1,))).refuses(x) is None
+    assert "(0, 3)" in RingsAndRoutes(links=((0, 3, 1),)).refuses(x)
+    assert "0 all-reduce groups" in RingsAndRoutes((), links=()).refuses(x)
+    assert "allreduce_groups[0]" in RingsAndRoutes((((0, 1),),), links=()).refuses(x)
+    assert RingsAndRoutes(links=circulant(3, (1,))).refuses(x) is None
 
 
 def test_every_pair_of_a_clean_answer_is_routed():

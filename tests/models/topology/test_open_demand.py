@@ -11,7 +11,6 @@ from volume import for_each, spread
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.formulations.fixed_links import FixedLinks
 from ddlopt.models.topology.formulations.open_demand import scale_bytes
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs
@@ -141,17 +140,18 @@ def laid(template):
 @for_each("name", CASES)
 def test_given_links_with_an_open_demand(name, rings):
     template, sent = pair_of(name)
-    expected = solve_fixed(FixedLinks(laid(template), rings), sent)
-    value = solve_hosted(FixedLinks(laid(template), rings, demand="open", scale_bytes=3.0), template, sent)
+    expected = solve_fixed(RingsAndRoutes(rings, links=laid(template)), sent)
+    value = solve_hosted(
+        RingsAndRoutes(rings, "congestion", links=laid(template), demand="open", scale_bytes=3.0), template, sent
+    )
     assert value == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("formulation", [RingsAndRoutes(demand="open", form="congestion"), FixedLinks((), "all")])
-def test_groups_with_nothing_to_reduce_drop_out(formulation):
+@pytest.mark.parametrize("given", [False, True])
+def test_groups_with_nothing_to_reduce_drop_out(given):
     template, sent = pair_of("two groups")
     fewer = job(sent.traffic_bytes, groups=[((2, 3), 1.5)], **SIMPLE)
-    if isinstance(formulation, FixedLinks):
-        formulation = FixedLinks(laid(template), "all", demand="open")
+    formulation = RingsAndRoutes("all", "congestion", demand="open", links=laid(template) if given else None)
     host = hosted(formulation, template, fewer)
     assert Highs().solve(host, Limits()).status is Status.OPTIMAL
     design = formulation.read(host.network, fewer)

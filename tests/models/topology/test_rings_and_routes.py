@@ -7,11 +7,10 @@ import pyomo.environ as pyo
 import pytest
 from brute_force import brute_force
 from topology_cases import DANOINT, all_to_all, job
-from volume import for_each, seeds, slow, some
+from volume import for_each, seeds, some
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import Ring, TopologyDesign, evaluate
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import proven_bytes, unit_bytes
 from ddlopt.solvers.contracts import Limits, Status
@@ -68,14 +67,6 @@ def test_equals_brute_force(name):
     assert solve(instance, form="throughput").objective >= best * (1 - 1e-6)
     relaxed = lp_relaxation(RingsAndRoutes(rings="relaxed"), instance).objective
     assert relaxed <= best * (1 + 1e-6)
-
-
-@for_each("seed", seeds(1, 2))
-@for_each("options", [{}, slow({"optics": "duplex"}), {"parallel_links": False}])
-def test_equals_min_congestion_without_groups(options, seed):
-    instance = job(random_traffic(5, seed, 0.6), **options)
-    other = Exact("min-congestion", "topology", MinCongestion()).solve(instance, Limits(gap=1e-7))
-    assert solve(instance).objective == pytest.approx(other.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ring", "duplex groups", "parallel"])

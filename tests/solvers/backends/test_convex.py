@@ -10,7 +10,6 @@ from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.errors import OptionError, SolverError, SolverMissingError, UnknownNameError
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.backends import Highs, convex
 from ddlopt.solvers.backends.convex import Convex
@@ -130,7 +129,7 @@ def test_optima_and_solutions_are_the_same(formulation, name):
 def test_ports_couple_hosts_to_the_block():
     """A link is forbidden through its port, once by its index, once by its place in the vector of all."""
     instance = ddlopt.load("topology/all-to-all-n5-d2")
-    embedded = CvxpyBlock(MinCongestion(numbering=False), instance)
+    embedded = CvxpyBlock(RingsAndRoutes(form="congestion"), instance)
     free = solved(embedded)
     links = list(embedded.block.link)
     taken = next(index for index in links if embedded.port("link", *index).value > 0.5)

@@ -167,7 +167,7 @@ def test_refused_starts_write_nothing(tmp_path):
         write_start(form, load(name), solution, tmp_path / "model.mps")
     with pytest.raises(SolutionError, match="was made for instance 'all-to-all-n6-d2'"):
         write_start(form, load("topology/all-to-all-n5-d2"), solution, tmp_path / "model.mps")
-    other = formulation_named("min-congestion", load(name))
+    other = formulation_named("rings-and-routes:form=congestion", load(name))
     with pytest.raises(OptionError, match="cannot be written"):
         write_start(other, load(name), solution, tmp_path / "nowhere" / "model.mps")
     assert not list(tmp_path.iterdir())

@@ -186,7 +186,7 @@ def test_the_exact_method_proves_the_tiny_instances(name):
 
 
 @pytest.mark.parametrize("optics", ["one_way", slow("duplex")])
-def test_faint_traffic_keeps_its_paths_or_is_refused(optics):
+def test_faint_traffic_keeps_its_paths(optics):
     """Two pairs send a 10^-9th of the others: within tolerances nothing, and yet they need paths."""
     traffic = np.zeros((6, 6))
     traffic[0, 1] = traffic[1, 2] = traffic[2, 0] = traffic[3, 4] = traffic[4, 3] = 1e6
@@ -194,8 +194,7 @@ def test_faint_traffic_keeps_its_paths_or_is_refused(optics):
     instance = TopologyInstance(
         name="faint", servers=6, degree=2, link_bandwidth_bytes_per_s=1, traffic_bytes=traffic, optics=optics
     )
-    assert "traffic_bytes[0][5] = 0.001 drowns" in method("rings-and-routes", "topology").refuses(instance)
-    for name in ("link-exchange", "min-congestion", "exact"):
+    for name in ("link-exchange", "rings-and-routes", "exact"):
         result = method(name, "topology").solve(instance, Limits(time_s=60))
         assert result.checked
         assert {(route.source, route.target) for route in result.solution.routes} >= {(0, 5), (5, 3)}

@@ -1,6 +1,6 @@
 """Who is how many hops away, as constraints.
 
-The mathematics is in :class:`~ddlopt.models.topology.formulations.min_congestion.MinCongestion`.
+The mathematics is in :class:`~ddlopt.models.topology.formulations.rings_and_routes.RingsAndRoutes`.
 """
 
 import itertools

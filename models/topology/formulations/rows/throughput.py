@@ -76,16 +76,24 @@ def refuses_achievable(achievable_bytes: float | None, proven_bytes: Callable[[]
     return None
 
 
-def refuses_faint_traffic(instance: TopologyInstance) -> str | None:
-    """Why traffic is too little beside the rest: within a solver's tolerances it would need no links."""
-    traffic = instance.traffic_bytes
-    carried = float(instance.node_bytes.max()) / instance.degree
+def refuses_faint_groups(instance: TopologyInstance) -> str | None:
+    """Why an all-reduce group reduces too little beside the rest: its bytes are no coefficients."""
+    carried = unit_bytes(instance)
     for k, group in enumerate(instance.allreduce_groups):
         if group.hop_bytes < NEGLIGIBLE_COEFFICIENT * carried:
             return (
                 f"allreduce_groups[{k}].gradient_bytes = {group.gradient_bytes:g} is no coefficient beside the "
                 f"{carried:g} bytes that some link must carry; raise it or leave the group out"
             )
+    return None
+
+
+def refuses_faint_traffic(instance: TopologyInstance) -> str | None:
+    """Why traffic or a group is too little beside the rest: within a solver's tolerances it would need no links."""
+    groups = refuses_faint_groups(instance)
+    if groups is not None:
+        return groups
+    traffic, carried = instance.traffic_bytes, unit_bytes(instance)
     faint = (traffic > 0) & (traffic < FAINT * carried)
     if not faint.any():
         return None
@@ -157,6 +165,7 @@ def add_demand(
     add_hops(block, instance, orders, [rate] * len(groups), [most_rate] * len(groups))
     unit = unit_bytes(instance)
     traffic = instance.traffic_bytes / unit
+    traffic[traffic < NEGLIGIBLE_COEFFICIENT] = 0.0  # no coefficient of a solver; whoever allows it asks for paths
     groups_of = add_pairs(block, instance)
 
     @block.Expression(block.DEMANDS, doc="units to send from s to t, times rate")

@@ -28,7 +28,7 @@ from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
 from ddlopt.models.topology.collective.paths import loads
-from ddlopt.models.topology.formulations.min_congestion import MinCongestion
+from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries, method
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.topology.collective.baselines import binary_tree
@@ -338,7 +338,7 @@ def test_values_found_elsewhere():
 def test_what_stands_in_a_room_is_not_of_rooms_within():
     """Formulations of topology design are none of collectives; of other families this says nothing."""
     here, there = made("ring", "all-gather", accelerators=4), ddlopt.load("topology/tiny-n4-d2")
-    design, flows = MinCongestion(), AllToAllFlows()
+    design, flows = RingsAndRoutes(), AllToAllFlows()
     assert outside_of_room(design, here) == "it is of topology, and this is a collective"
     assert outside_of_room(design, there) is None
     assert outside_of_room(flows, here) is None
