@@ -31,8 +31,9 @@ _HOMES = {
 _EXCHANGE = "topology/link-exchange"
 _TOPOLOGY = "ddlopt.frontier.topology"
 _SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOGY}.lifts.lifts"
+_COUNTED = "ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot:CountedSlot"
 _STEPS = (
-    Step("scheduling/gadget", "slots", later("ddlopt.frontier.scheduling.methods:slot_oracle")),
+    Step("scheduling/gadget", "slots", later(_COUNTED)),
     Step(
         "compression/forward-search",
         "options",

@@ -1,7 +1,6 @@
 """Special methods for schedules, and when ``exact`` asks them."""
 
 from ddlopt.frontier.scheduling.bounds import work_of_plans
-from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
@@ -9,7 +8,6 @@ from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import formulation, heuristic
 from ddlopt.solvers.scheduling.methods import FAMILY, OPENINGS, ROOM, model_for, opening, share, suits
-from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
 from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE, WarmStarted
 
 _ASKED_SHARE = 0.9
@@ -55,11 +53,6 @@ def link(instance: SchedulingInstance, solver: str) -> Method | None:
     return WarmStarted(
         "exact", FAMILY, first, lambda asked: _model_for(asked, solver), lambda asked: _share(name, asked)
     )
-
-
-def slot_oracle() -> EmbeddingOracle:
-    """What gadget asks for each slot."""
-    return EmbeddingOracle(formulation=CountedSlot)
 
 
 def _model_for(instance: SchedulingInstance, solver: str) -> Method:

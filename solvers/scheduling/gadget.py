@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ddlopt.models.scheduling import Schedule, SchedulingInstance
+from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.refusals import bandwidth_refusal, refusal
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.solvers import chain
@@ -13,13 +14,13 @@ from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 from ddlopt.solvers.scheduling.guarantee import guarantee
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
-from ddlopt.solvers.scheduling.slot.embedding_oracles import EmbeddingOracle
-from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Modelled, Oracle, Packing, knapsack_is_exact
+from ddlopt.solvers.scheduling.slot.modelled import Modelled
+from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Oracle, Packing, knapsack_is_exact
 from ddlopt.solvers.scheduling.slot.worth import SlotGains
 
 OracleName = Literal["auto", "knapsack", "embedding", "packing"]
 STEPS = "scheduling/gadget"
-"""What packages announce for it: ``slots``, an oracle in place of its own model."""
+"""What packages announce for it: ``slots``, a model in place of its own."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Gadget(Heuristic, uses=("seed",)):
         ``packing``: greedy. ``auto``: the first of them (embedding as long as it is small) that covers the instance.
     slot_limit_s : float
         Most seconds for the model of one slot. Where ``embedding`` has no proof by then, packing is asked as well, and
-        the best answer counts. A package may announce an oracle that takes the place of the model, as a step of kind
-        ``slots``.
+        the best answer counts. A package may announce a formulation like ``slot-embedding`` that takes its place, as a
+        step of kind ``slots``.
 
     References
     ----------
@@ -110,8 +111,8 @@ class Gadget(Heuristic, uses=("seed",)):
             return Packing(instance)
         limit_s = self.slot_limit_s if self.oracle == name else min(_EFFORT.slot_s, self.slot_limit_s)
         announced = chain.steps(STEPS, "slots")
-        oracle = announced[-1].make() if announced else EmbeddingOracle()
-        return Modelled(instance, oracle, np.random.default_rng(seed), clock, limit_s)
+        formulation = announced[-1].make if announced else SlotEmbedding
+        return Modelled(instance, formulation, np.random.default_rng(seed), clock, limit_s)
 
     def _chosen(self, instance: SchedulingInstance) -> OracleName:
         if self.oracle != "auto":

@@ -1,4 +1,4 @@
-"""Who gets how many workers in one slot: the knapsack, the greedy packing, models; and what no choice can beat."""
+"""Who gets how many workers in one slot: the knapsack, the greedy packing, and what no choice can beat."""
 
 import heapq
 from dataclasses import dataclass
@@ -9,10 +9,7 @@ import numpy as np
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.engine import Choice, State
-from ddlopt.solvers.scheduling.slot.embedding_oracles import Oracle as SlotOracle
-from ddlopt.solvers.scheduling.slot.embedding_oracles import SlotState
 from ddlopt.solvers.scheduling.slot.knapsack import scarce_resources, whole_costs
 from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
@@ -198,49 +195,3 @@ class Packing:
         for job, place in self._before.items():
             packer.put(job, place)
         return total * self._price
-
-
-class Modelled:
-    """An oracle that models places and rings, asked with its part of the time that is left.
-
-    Parameters
-    ----------
-    instance : SchedulingInstance
-    oracle : SlotOracle
-    rng : Generator
-    clock : Clock
-    slot_s : float
-        Most seconds for one slot. Where the oracle has proved no optimum by then, the greedy packing is asked, too.
-    """
-
-    def __init__(
-        self, instance: SchedulingInstance, oracle: SlotOracle, rng: np.random.Generator, clock: Clock, slot_s: float
-    ) -> None:
-        self.instance, self.oracle, self.rng, self.clock = instance, oracle, rng, clock
-        self._slot_s = slot_s
-        self._packing = Packing(instance)
-        self._bound = PoolBound(instance)
-
-    def best(self, state: State, gains: Gains) -> Answer:
-        """The answer of the model, or a better one."""
-        rows = {job: gains.row(place) for place, job in enumerate(gains.jobs.tolist())}
-        held = {job: (place.workers, place.ring) for job, place in state.held.items()}
-        asked = SlotState(self.instance, state.slot, list(rows), state.done, rows, held)
-        running = np.fromiter(state.held, dtype=np.int64, count=len(state.held))
-        pooled = Answer({}, 0.0, self._bound.best(gains, running, state.width[running])[0])
-        time_s = min(self._slot_s, 0.9 * self.clock.left_s / (self.instance.slots - state.slot))
-        found = self.oracle.choose(asked, self.rng, time_s)
-        places = {job: Place(workers, found.rings.get(job, ())) for job, workers in found.workers.items()}
-        modelled = Answer(places, found.gain, np.inf if found.bound is None else found.bound)
-        answer = self._better(pooled, modelled)
-        return answer if _is_proven(answer) else self._better(answer, self._packing.best(state, gains))
-
-    @staticmethod
-    def _better(one: Answer, other: Answer) -> Answer:
-        """The larger gain under the smaller bound."""
-        best = other if other.gain >= one.gain else one
-        return Answer(best.choice, best.gain, min(one.bound, other.bound))
-
-
-def _is_proven(answer: Answer) -> bool:
-    return answer.gain >= answer.bound * (1 - 1e-3)
