@@ -57,6 +57,23 @@ def pool(instance: SchedulingInstance) -> Pool:
     return Pool(demand, capacity.sum(axis=0), instance.server_count == 1 and not matters)
 
 
+def on_servers(room: npt.NDArray[np.int64], width: int) -> Workers | None:
+    """Workers on the fullest server that holds them all, else on the emptiest ones; None if there is too little room.
+
+    Parameters
+    ----------
+    room : (S,) array
+        Workers that each server still holds.
+    """
+    whole = np.flatnonzero(room >= width)
+    workers, left = [], width
+    for server in whole[[np.argmin(room[whole])]] if len(whole) else np.argsort(-room, kind="stable"):
+        if count := min(left, int(room[server])):
+            workers.append((int(server), count))
+            left -= count
+    return None if left else tuple(sorted(workers))
+
+
 class _Shelves:
     """Places on servers that are all worth the same, sorted onto one shelf per number of free places."""
 
@@ -113,22 +130,11 @@ class _Rooms:
             self.free[server] += count * self.demand[job]
 
     def take(self, job: int, width: int) -> Workers | None:
-        """The fullest server that holds them all, else the emptiest ones; None if there is too little room."""
-        room = most_workers(self.free, self.demand[job])
-        whole = np.flatnonzero(room >= width)
-        order = [whole[np.argmin(room[whole])]] if len(whole) else np.argsort(-room, kind="stable")
-        workers, left = [], width
-        for server in map(int, order):
-            count = min(left, int(room[server]))
-            if not count:
-                break
-            workers.append((server, count))
-            left -= count
-        if left:
-            return None
-        for server, count in workers:
+        """See :func:`on_servers`."""
+        workers = on_servers(most_workers(self.free, self.demand[job]), width)
+        for server, count in workers or ():
             self.free[server] -= count * self.demand[job]
-        return tuple(sorted(workers))
+        return workers
 
 
 class Placer:

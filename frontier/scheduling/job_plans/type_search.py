@@ -14,7 +14,7 @@ from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_o
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
-from ddlopt.models.scheduling.pool import Workers, schedule_of_places
+from ddlopt.models.scheduling.pool import Workers, on_servers, schedule_of_places
 from ddlopt.models.scheduling.refusals import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
@@ -121,15 +121,9 @@ class TypeSearch:
             where: list[tuple[int, int]] = []
             for k, count in enumerate(by_type):
                 servers = np.flatnonzero(of_server == k).tolist()
-                room = most_workers(free[servers], instance.demand[job])
-                whole = [place for place in np.argsort(room, kind="stable").tolist() if room[place] >= count]
-                left = count
-                for place in whole[:1] or np.argsort(-room, kind="stable").tolist():
-                    taken = min(left, int(room[place]))
-                    if taken:
-                        where.append((servers[place], taken))
-                        free[servers[place]] -= taken * instance.demand[job]
-                        left -= taken
+                for place, taken in on_servers(most_workers(free[servers], instance.demand[job]), count) or ():
+                    where.append((servers[place], taken))
+                    free[servers[place]] -= taken * instance.demand[job]
             found[job] = tuple(sorted(where))
         return found
 
