@@ -122,23 +122,17 @@ class PatternedPlans:
         if not len(plan.places) or key in self._known:
             return False
         self._known.add(key)
-        self.master.add(self.as_column(plan))
+        self.master.add(self._column(plan))
         self.plans.append(plan)
         return True
 
-    def as_column(self, plan: PatternedPlan) -> Plan:
+    def _column(self, plan: PatternedPlan) -> Plan:
         """A plan with what it uses of capacities and cuts."""
         where, option = np.divmod(plan.places, self._many)
         uses = np.zeros((len(self.jobs.lengths), len(self.jobs.options.capacity)))
         np.add.at(uses, where, self.jobs.options.weights[option])
         cut = [float(cut[option[where == k]].sum()) for k, cut in self._cuts]
         return Plan(plan.job, plan.choices, np.append(uses.ravel(), cut), plan.worth)
-
-    def all_rows(self) -> PlanMaster:
-        """The program with cuts among its capacities, for whole plans, and none yet."""
-        capacities = np.outer(self.jobs.lengths, self.jobs.options.capacity).ravel().astype(float)
-        cuts = [float(self.jobs.lengths[k]) for k, _ in self._cuts]
-        return PlanMaster(np.append(capacities, cuts), len(self.jobs.options.starts) - 1)
 
     def charges(self, prices: Floats) -> Floats:
         """(K, O) of options by the prices of capacities and cuts."""

@@ -1,15 +1,13 @@
 """A bound from slots that are counted together, and a search that solves more and more slots at once."""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ddlopt.frontier.scheduling.intervals import intervals
-from ddlopt.frontier.scheduling.job_plans.near_plans import NearPlans
 from ddlopt.frontier.scheduling.job_plans.patterned_jobs import PatternedJobs
 from ddlopt.frontier.scheduling.job_plans.patterned_plans import PatternedPlans
 from ddlopt.frontier.scheduling.shares.bandwidths import best_with_bandwidths, feasible
@@ -46,10 +44,6 @@ class Effort:
 _EFFORT = Effort()
 
 
-_Kept = tuple[float, list[dict[int, Workers]], list[dict[int, Ring]]]
-"""A value, and workers and rings by slot and job."""
-
-
 @dataclass(frozen=True)
 class SlotCounts(Heuristic, uses=("seed", "start")):
     r"""Slots between two arrivals or deadlines counted together, then some slots at a time, then all.
@@ -69,9 +63,7 @@ class SlotCounts(Heuristic, uses=("seed", "start")):
     slot; its widths are a schedule, where a longer interval is given the best :math:`n_k` slots of its own.
 
     Before that, plans of jobs within patterns of slots bound all schedules on one pool of all servers that only so many
-    rings leave (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`). The best of whole plans
-    near this bound (:class:`~ddlopt.frontier.scheduling.job_plans.near_plans.NearPlans`) say widths; these are the
-    optimum where they find slots, places and rings.
+    rings leave (:class:`~ddlopt.frontier.scheduling.job_plans.patterned_plans.PatternedPlans`).
 
     From there, or from :class:`~ddlopt.frontier.scheduling.shares.fair_shares.FairSharing` if that is better, some
     slots at a time are solved anew beside all others: first each by itself, then as many at once as do not gain by
@@ -235,7 +227,7 @@ class _Search:
         return outcome, values
 
     def bound_by_plans(self) -> None:
-        """The bound by whole plans of jobs within patterns of slots, and the best of plans that are near to it."""
+        """The bound by whole plans of jobs within patterns of slots."""
         jobs = None if self.is_over else PatternedJobs.of(self.instance)
         if jobs is None:
             return
@@ -246,30 +238,6 @@ class _Search:
         finally:
             patterned.master.close()
         self._note(patterned.best.bound)
-        if not jobs.pricing.keeps and math.isfinite(patterned.best.bound):
-            self._choose_plans(NearPlans(jobs, patterned))
-
-    def _choose_plans(self, near: NearPlans) -> None:
-        """Programs in whole plans, of less and less that is between the bound and a schedule."""
-        gains = True
-        while gains and not self.is_over:
-            before = self.bound - self.value
-            with self.clock.lending_ctrl_c():
-                found = near.nearest(
-                    self.value, self.clock, self.limits(_EFFORT.plans_share * self.clock.left_s), self.seed
-                )
-            if found is None:
-                return
-            kept = self._begin_anew()
-            counts = []
-            for k, span in enumerate(self.spans):
-                widths = Counter(
-                    (i, w) for row in found.widths[span.first : span.last] for i, w in enumerate(row.tolist())
-                )
-                counts.append((k, widths))
-            self._arrange(counts, kept)
-            self._note(found.bound)
-            gains = before - (self.bound - self.value) > self.clock.gap * abs(self.value) / 10
 
     def count_together(self) -> None:
         """The bound, and slots of the widths that it has."""
@@ -282,25 +250,17 @@ class _Search:
             self._note(outcome.bound)
         if outcome.objective is None or outcome.objective <= self.value:
             return
-        kept, longer = self._begin_anew(), []
+        kept = self.value, self.places, self.rings
+        self.places, self.rings = [{} for _ in self.places], [{} for _ in self.rings]
+        longer: list[tuple[int, dict[tuple[int, int], int]]] = []
         for k, (span, model) in enumerate(zip(self.spans, self.models, strict=True)):
             here = values[first[k] : first[k] + len(model.linear.columns)]
             if span.slots == 1:
                 self._put(span.first, k, here)
             else:
                 longer.append((k, {pair: round(here[j]) for pair, j in model.column.items() if here[j] > 0.5}))
-        self._arrange(longer, kept)
-
-    def _begin_anew(self) -> _Kept:
-        """Empty all slots; what the search was at."""
-        kept = self.value, self.places, self.rings
-        self.places, self.rings = [{} for _ in self.places], [{} for _ in self.rings]
-        return kept
-
-    def _arrange(self, counts: Iterable[tuple[int, Mapping[tuple[int, int], int]]], kept: _Kept) -> None:
-        """Fill the slots of intervals by how often each width may occur; what was kept, if that is no worse."""
         self.value = utility_of(self.instance, self._done(()))
-        for k, often in counts:
+        for k, often in longer:
             if not self.clock.expired:
                 self._anew([slot for slot in self.slots if slot[1] == k], _EFFORT.neighbourhood_s, often)
         if self.value <= kept[0]:
