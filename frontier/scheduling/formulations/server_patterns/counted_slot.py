@@ -14,7 +14,8 @@ from ddlopt.frontier.scheduling.formulations.server_patterns.pattern_counts impo
     start_patterns,
 )
 from ddlopt.frontier.scheduling.formulations.server_patterns.server_patterns import Patterns, server_patterns
-from ddlopt.models.scheduling.formulations.slot_embedding.places import Links, Places, ServerByServer, whole
+from ddlopt.models.scheduling.formulations.on_servers import whole
+from ddlopt.models.scheduling.formulations.slot_embedding.places import Links, Places, ServerByServer
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.formulations.tree_cuts import nested_cuts

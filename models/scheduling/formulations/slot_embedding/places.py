@@ -1,6 +1,5 @@
 """Two ways to model where workers are: not at all, or server by server."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
@@ -9,8 +8,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
+from ddlopt.models.scheduling.formulations.on_servers import OnServers, whole
 from ddlopt.models.scheduling.formulations.slot_embedding.circulations import (
     Core,
     add_circulations,
@@ -23,7 +22,6 @@ from ddlopt.models.scheduling.formulations.tree_cuts import Cut, TreeCuts, neste
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring
-from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 Routing = Literal["none", "cuts", "circulation"]
 PlacesOption = Literal["auto", "servers"]
@@ -148,79 +146,22 @@ class ServerByServer:
     data: SlotData
     links: Links
 
+    @property
+    def _servers(self) -> OnServers:
+        return OnServers(self.instance, self.data.room, {i: [()] for i in self.data.gains})
+
     def add(self, block: pyo.Block) -> list[tuple[float, Any]]:
         """See :class:`Places`."""
-        instance, data = self.instance, self.data
-        servers, resources = range(instance.server_count), range(len(instance.resources))
-        places = [(i, s) for i in data.gains for s in servers if data.room[i, s]]
-        block.PLACES = pyo.Set(dimen=2, initialize=places, doc="job, server that holds a worker of it")
-        block.workers = pyo.Var(
-            block.PLACES,
-            domain=pyo.NonNegativeIntegers,
-            bounds=lambda _, i, s: (0, int(data.room[i, s])),
-            doc="workers of the job on the server",
-        )
-        block.CAPACITIES = pyo.Set(
-            dimen=2, initialize=[(s, r) for s in servers for r in resources], doc="server, resource"
-        )
-
-        @block.Constraint(block.JOBS, doc="as many workers as the job is wide")
-        def workers_make_the_width(b: Any, i: int) -> Any:
-            placed = [(1.0, b.workers[i, s]) for s in servers if data.room[i, s]]
-            return linear([*placed, *((-float(w), b.width[i, w]) for w in data.gains[i])]) == 0
-
-        @block.Constraint(block.CAPACITIES, doc="a server gives no more than it has")
-        def capacity_is_respected(b: Any, s: int, r: int) -> Any:
-            amounts = instance.demand[:, r]
-            terms = [(float(amounts[i]), b.workers[i, s]) for i in data.gains if data.room[i, s] and amounts[i]]
-            return linear(terms) <= float(instance.capacity[s, r]) if terms else pyo.Constraint.Skip
-
-        self.links.add(block, data)
-        return self._add_energy(block)
-
-    def _add_energy(self, block: pyo.Block) -> list[tuple[float, Any]]:
-        data = self.data
-        costs = [(float(data.worker_cost[s]), block.workers[i, s]) for i, s in block.PLACES if data.worker_cost[s]]
-        if not data.idle_cost.any():
-            return costs
-        paid = np.flatnonzero(data.idle_cost).tolist()
-        block.awake = pyo.Var(paid, domain=pyo.Binary, doc="somebody is on the server")
-        block.PAID_PLACES = pyo.Set(dimen=2, initialize=[(i, s) for i, s in block.PLACES if data.idle_cost[s]])
-
-        @block.Constraint(block.PAID_PLACES, doc="workers keep their server awake")
-        def workers_wake_the_server(b: Any, i: int, s: int) -> Any:
-            return b.workers[i, s] <= int(data.room[i, s]) * b.awake[s]
-
-        return costs + [(float(data.idle_cost[s]), block.awake[s]) for s in paid]
+        gains = self.data.gains
+        costs = self._servers.add(block, lambda i, _, factor: [(factor * w, block.width[i, w]) for w in gains[i]])
+        self.links.add(block, self.data)
+        return costs
 
     def start(self, block: pyo.Block, workers: Mapping[int, Workers], rings: Mapping[int, Ring]) -> None:
         """See :class:`Places`."""
-        placed = {(i, s): count for i, there in workers.items() for s, count in there}
-        for i, s in block.PLACES:
-            block.workers[i, s].set_value(placed.get((i, s), 0))
-        used = {i: [s for s, _ in there] for i, there in workers.items()}
-        for s in block.component("awake") or ():
-            block.awake[s].set_value(int(any(s in servers for servers in used.values())))
-        self.links.start(block, self.data, used, rings)
+        self._servers.start(block, {(i,): dict(there) for i, there in workers.items()})
+        self.links.start(block, self.data, {i: [s for s, _ in there] for i, there in workers.items()}, rings)
 
     def workers(self, block: pyo.Block) -> dict[int, Workers]:
         """See :class:`Places`."""
-        counts: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for i, s in block.PLACES:
-            if count := whole(block.workers[i, s]):
-                counts[i].append((s, count))
-        return {i: tuple(there) for i, there in counts.items()}
-
-
-def whole(variable: Any) -> int:
-    """The whole number that a variable has.
-
-    Raises
-    ------
-    SolverError
-        If it has none.
-    """
-    value = variable.value or 0.0
-    if abs(value - round(value)) > INTEGRALITY_TOL:
-        raise SolverError(f"variable '{variable.name}' is {value}, which is not whole")
-    return round(value)
+        return {i: there for (i,), there in self._servers.read(block).items()}

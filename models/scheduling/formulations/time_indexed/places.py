@@ -8,12 +8,12 @@ import pyomo.environ as pyo
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
+from ddlopt.models.scheduling.formulations.on_servers import OnServers
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, begin_terms, end_terms, width_terms
 from ddlopt.models.scheduling.formulations.tree_cuts import TreeCuts, scarce_cuts
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import ring_rate
-from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 
 class Places:
@@ -28,11 +28,11 @@ class Places:
             room = most_workers(instance.capacity, instance.demand[c.job])
             usable = {s for own in instance.accelerators.classes(c.job) for s in own.servers}
             self.room[c.job] = [min(count, c.widest) if s in usable else 0 for s, count in enumerate(room.tolist())]
-        self.price = instance.energy_price_per_j * instance.slot_s
         self.present: dict[int, list[int]] = defaultdict(list)
         for c in jobs:
             for t in range(c.first, c.last):
                 self.present[t].append(c.job)
+        self.servers = OnServers(instance, self.room, {c.job: [(t,) for t in range(c.first, c.last)] for c in jobs})
         self.cuts = self._tree_cuts() if instance.needs_rings else None
 
     def _tree_cuts(self) -> TreeCuts:
@@ -46,9 +46,8 @@ class Places:
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
-        self._add_workers(block)
-        costs = self._add_energy(block)
-        self._add_capacities(block)
+        costs = self.servers.add(block, lambda i, moment, factor: width_terms(block, self.by_job[i], *moment, factor))
+        self._add_classes(block)
         if not self.instance.preemptive:
             self._add_stays(block)
         if block.component("kept") is not None:
@@ -56,30 +55,6 @@ class Places:
         if self.cuts is not None:
             self.cuts.add(block, lambda i, w, moment: block.running[i, w, *moment])
         return costs
-
-    def _add_workers(self, block: pyo.Block) -> None:
-        index = [
-            (c.job, s, t)
-            for c in self.jobs
-            for s, room in enumerate(self.room[c.job])
-            if room
-            for t in range(c.first, c.last)
-        ]
-        block.PLACES = pyo.Set(dimen=3, initialize=index, doc="(job, server, slot)")
-        block.workers = pyo.Var(
-            block.PLACES,
-            domain=pyo.NonNegativeIntegers,
-            bounds=lambda _, i, s, t: (0, self.room[i][s]),
-            doc="workers of the job on the server in the slot",
-        )
-        slots = [(c.job, t) for c in self.jobs for t in range(c.first, c.last)]
-
-        @block.Constraint(slots, doc="all workers of a job are somewhere")
-        def workers_have_places(b: Any, i: int, t: int) -> Any:
-            row = [(1.0, b.workers[i, s, t]) for s, room in enumerate(self.room[i]) if room]
-            return linear(row + width_terms(b, self.by_job[i], t, -1.0)) == 0
-
-        self._add_classes(block)
 
     def _add_classes(self, block: pyo.Block) -> None:
         """Workers are on servers of the class that their job goes in, where types make a difference to it."""
@@ -101,40 +76,6 @@ class Places:
             if not row:
                 return pyo.Constraint.Skip
             return linear(row) <= 0 if mixed else linear(row) == 0
-
-    def _add_energy(self, block: pyo.Block) -> Terms:
-        """``on[s, t]`` where a server's own power has a price; gives what energy costs."""
-        if not self.price:
-            return []
-        idle, each = self.instance.idle_w.tolist(), self.instance.worker_w.tolist()
-        servers = [(s, t) for s, power in enumerate(idle) if power for t in self.present]
-        block.POWERED = pyo.Set(dimen=2, initialize=servers)
-        block.on = pyo.Var(block.POWERED, domain=pyo.Binary, doc="server has workers in the slot")
-        tight = [(i, s, t) for i, s, t in block.PLACES if idle[s]]
-
-        @block.Constraint(tight, doc="workers are on servers that are on")
-        def server_is_on(b: Any, i: int, s: int, t: int) -> Any:
-            return linear([(1.0, b.workers[i, s, t]), (-float(self.room[i][s]), b.on[s, t])]) <= 0
-
-        costs = [(-self.price * each[s], block.workers[i, s, t]) for i, s, t in block.PLACES if each[s]]
-        return costs + [(-self.price * idle[s], block.on[s, t]) for s, t in servers]
-
-    def _add_capacities(self, block: pyo.Block) -> None:
-        demand, capacity = self.instance.demand.tolist(), self.instance.capacity.tolist()
-        powered = block.component("on")
-        resources = range(len(self.instance.resources))
-        index = [(s, r, t) for s in range(self.instance.server_count) for r in resources for t in self.present]
-
-        @block.Constraint(index, doc="a server holds its workers")
-        def server_is_large_enough(b: Any, s: int, r: int, t: int) -> Any:
-            row = [
-                (demand[i][r], b.workers[i, s, t]) for i in self.present[t] if demand[i][r] and (i, s, t) in b.workers
-            ]
-            if not row:
-                return pyo.Constraint.Skip
-            if powered is not None and (s, t) in powered:
-                return linear([*row, (-capacity[s][r], powered[s, t])]) <= 0
-            return linear(row) <= capacity[s][r]
 
     def _add_stays(self, block: pyo.Block) -> None:
         """Runs in one piece keep their places."""
@@ -179,12 +120,7 @@ class Places:
 
     def start(self, block: pyo.Block, places: Mapping[tuple[int, int], Mapping[int, int]]) -> None:
         """Values from ``places[job, slot][server]``."""
-        for (i, s, t), variable in block.workers.items():
-            variable.set_value(places.get((i, t), {}).get(s, 0), skip_validation=True)
-        if block.component("on") is not None:
-            used = {(s, t) for (_, t), here in places.items() for s in here}
-            for key, variable in block.on.items():
-                variable.set_value(int(key in used), skip_validation=True)
+        self.servers.start(block, places)
         if self.cuts is not None:
             self.cuts.start(block, {(i, t): here for (i, t), here in places.items()})
 
@@ -196,17 +132,12 @@ class Places:
         SolverError
             If a server has a worker in part, or a job not the workers of its width.
         """
-        found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-        for (i, s, t), variable in block.workers.items():
-            value = variable.value or 0.0
-            if abs(value - round(value)) > INTEGRALITY_TOL:
-                raise SolverError(f"job {i} has {value:g} workers on server {s} in slot {t}")
-            if round(value):
-                found[i, t].append((s, round(value)))
+        found = self.servers.read(block)
         by_slot: list[dict[int, Workers]] = [{} for _ in range(self.instance.slots)]
         for (i, t), width in sorted(widths.items()):
-            placed, width = sum(count for _, count in found[i, t]), self.by_job[i].workers(width)
+            workers, width = found.get((i, t), ()), self.by_job[i].workers(width)
+            placed = sum(count for _, count in workers)
             if placed != width:
                 raise SolverError(f"job {i} has width {width} in slot {t}, but {placed} workers somewhere")
-            by_slot[t][i] = tuple(sorted(found[i, t]))
+            by_slot[t][i] = workers
         return by_slot

@@ -95,7 +95,7 @@ class TimeIndexed:
 
     **Servers.** Where widths alone do not decide what fits: :math:`y_{ist} \in \mathbb{Z}`,
     :math:`\sum_s y_{ist} = \sum_w w\, x_{iwt}` and capacities on every server. Servers that consume power by
-    themselves have a binary :math:`y_{ist} \le Y_{is}\, \mathrm{on}_{st}`. On a tree network the ring of a job takes
+    themselves have a binary :math:`y_{ist} \le Y_{is}\, o_{st}`. On a tree network the ring of a job takes
     each link that separates its workers once in either direction, and no other (tree lemma). Links that all rings
     together can fill are *cuts* in every slot, with the rows of
     :class:`~ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding.SlotEmbedding`.
@@ -144,7 +144,7 @@ class TimeIndexed:
         o, 1 if job i has done all that it wants with slot t.
     ``inside[i, u, t]``, ``split[i, u, t]`` : tree networks
         1 if all, or if some but not all workers of job i are on side u of a link.
-    ``on[s, t]`` : servers with a power of their own
+    ``awake[s, t]`` : servers with a power of their own
         1 if server s has workers in slot t.
     ``objective``
         Total utility, smallest part, minus the busy slots, minus the weighted slots from arrival to end, or minus the
@@ -209,7 +209,7 @@ class TimeIndexed:
             costs = Places(instance, jobs).add(block)
         else:
             costs = _add_pool(block, instance, pool(instance), jobs)
-        terms += [(cost / aim.unit, variable) for cost, variable in costs]
+        terms += [(-cost / aim.unit, variable) for cost, variable in costs]
         block.objective = pyo.Expression(expr=linear(terms, constant))
 
     def start(self, block: pyo.Block, instance: SchedulingInstance, solution: Schedule) -> None:
@@ -299,7 +299,7 @@ def _add_pool(block: pyo.Block, instance: SchedulingInstance, cluster: Pool, job
         return linear(row) <= capacity[r] if row else pyo.Constraint.Skip
 
     price = instance.energy_price_per_j * instance.slot_s * float(instance.worker_w[0])
-    return [(-price * w, variable) for (_, w, _), variable in block.running.items()] if price else []
+    return [(price * w, variable) for (_, w, _), variable in block.running.items()] if price else []
 
 
 def _fewer(workers: Workers, width: int) -> dict[int, int]:
