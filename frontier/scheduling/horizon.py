@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Run, Schedule
-from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model
@@ -53,24 +52,16 @@ class Window:
         ]
         return Schedule(instance=self.instance.name, instance_digest=self.instance.digest, runs=tuple(mine))
 
-    def replanned(
-        self, runs: Sequence[Run], limits: Limits, seed: int, clock: Clock, tangents: int | None = None
-    ) -> tuple[Outcome, list[Run] | None]:
-        """The best runs in its slots by the exact model, from ``runs`` of the whole; None if none are found in time.
-
-        Parameters
-        ----------
-        tangents : int, optional
-            Of a utility. Default: those of the model.
-        """
-        model = TimeIndexed(done=self.done) if tangents is None else TimeIndexed(done=self.done, tangents=tangents)
+    def replanned(self, runs: Sequence[Run], limits: Limits, seed: int, clock: Clock) -> list[Run] | None:
+        """The best runs in its slots by the exact model, from ``runs`` of the whole; None if none are found in time."""
+        model = TimeIndexed(done=self.done)
         filled = build_model("scheduling", model, self.instance)
         block = filled.component("scheduling")
         model.start(block, self.instance, self.of(runs))
         with clock.lending_ctrl_c():
             outcome = Highs().solve(filled, limits, seed, warm=True)
         clock.interrupted |= outcome.interrupted
-        return outcome, None if outcome.objective is None else self.back(model.read(block, self.instance))
+        return None if outcome.objective is None else self.back(model.read(block, self.instance))
 
 
 def window(instance: SchedulingInstance, slots: Sequence[int], done: Sequence[float]) -> Window | None:

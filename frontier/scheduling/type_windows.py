@@ -121,7 +121,7 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
         if part is None:
             return None
         limits = Limits(time_s=max(1e-3, min(self.window_s, clock.left_s)), gap=EFFORT.least_gain)
-        _, found = part.replanned(runs, limits, seed, clock)
+        found = part.replanned(runs, limits, seed, clock)
         return None if found is None else _joined(instance, [*others, *found])
 
 

@@ -15,7 +15,6 @@ from ddlopt.frontier.scheduling.job_plans.master import Optimum
 from ddlopt.frontier.scheduling.job_plans.packing import Packer
 from ddlopt.frontier.scheduling.job_plans.rounds import Rounds
 from ddlopt.frontier.scheduling.job_plans.slot_sweeps import SlotSweeps
-from ddlopt.frontier.scheduling.job_plans.slot_windows import SlotWindows
 from ddlopt.frontier.scheduling.job_plans.type_search import TypeSearch, best_type_prices
 from ddlopt.frontier.scheduling.job_plans.type_search import refusal as type_refusal
 from ddlopt.frontier.scheduling.lp_guided import LpGuided, choices_of_relaxation
@@ -76,8 +75,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
     (:class:`~ddlopt.frontier.scheduling.job_plans.job_windows.JobWindows`), packed into slots and swept; and all jobs
     by the program in whole plans (:math:`\lambda` integer). A schedule that is not near enough to the bound is improved
     over and over: some slots go back to the fractions, and are swept in random order with all others; then jobs at a
-    time again, and some slots at a time, by the model
-    :class:`~ddlopt.models.scheduling.formulations.time_indexed.time_indexed.TimeIndexed` of these alone.
+    time again.
 
     Where speeds depend on the type of accelerators, capacities are those of each type, and a plan says on which types
     its workers are (:class:`~ddlopt.frontier.scheduling.prices.plan_pricing.PlanPricing`); whole plans are then
@@ -164,7 +162,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
             search.improve_jobs(self.stalls // 10)
             search.choose_whole_plans()
             search.improve(self.stalls)
-            search.improve_windows()
+            search.improve_jobs(self.stalls)
         finally:
             search.rounds.master.close()
         rows = ({int(i): int(row[i]) for i in np.flatnonzero(row)} for row in search.widths)
@@ -333,19 +331,6 @@ class _Search:
             better = self._pack(self.by_jobs.changed(self.widths, self._losses(), self.clock))
             failed = 0 if better else failed + 1
         self.figures["windows_of_jobs"] = self.by_jobs.tried
-
-    def improve_windows(self) -> None:
-        """Give some jobs, then some slots, their best widths together, until that has failed too often in a row."""
-        windows = SlotWindows(self.instance, self.slots, self.rng)
-        failed = 0
-        while not self.is_done and failed < self.options.stalls:
-            before = self.value
-            self.improve_jobs(1)
-            if not self.is_done:
-                widths = windows.improved(self.widths, self.clock)
-                self._offer(self.slots.worth(widths), widths)
-            failed = 0 if self.value > before else failed + 1
-        self.figures["windows_tried"] = windows.tried
 
     def _losses(self) -> Floats:
         """(I,) what each job's plan is worth less than the best one at the best prices."""

@@ -340,7 +340,7 @@ def test_workers_that_are_not_the_width_are_no_schedule():
     with pytest.raises(SolverError, match="job 0 has width 3 in slot 0, but 2 workers"):
         formulation.read(model.scheduling, instance)
     model.scheduling.workers[0, 0, 0].set_value(2.5)
-    with pytest.raises(SolverError, match="2.5, which is not whole"):
+    with pytest.raises(SolverError, match=r"2\.5, which is not whole"):
         formulation.read(model.scheduling, instance)
 
 
