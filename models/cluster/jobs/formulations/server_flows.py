@@ -8,10 +8,10 @@ import pyomo.environ as pyo
 
 from ddlopt.models.cluster.jobs.bounds import shortest_s
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import RangeError, SolverError
 from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
-from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.units import unit_of
+from ddlopt.models.tolerances import INTEGRALITY_TOL, RANGE_MARGIN
+from ddlopt.models.units import MOST_UNITS, unit_of
 
 _MOST_JOBS = 40
 """Flows between more pairs are a model that hardly moves."""
@@ -37,13 +37,13 @@ class ServerFlows:
     ``width[j, w]``
         y.
     ``start_time[j]``, ``end_time[j]``
-        S and C, in units of :meth:`unit_s`.
+        S and C, in units of :meth:`unit_s` from :meth:`origin_s` on.
     ``last`` : if the objective is ``makespan``
-        The makespan, in the same units.
+        The last of them.
     ``late[j]`` : if the objective is ``weighted_tardiness``
         How late a job ends, in the same units.
     ``objective``
-        To be minimised, in the same units; weights are in units of :meth:`unit_weight`.
+        To be minimised, in units of :meth:`unit_s`; weights are in units of :meth:`unit_weight`.
 
     References
     ----------
@@ -71,6 +71,10 @@ class ServerFlows:
         """In which times are measured."""
         return unit_of(float(max(map(shortest_s, instance.jobs))))
 
+    def origin_s(self, instance: JobsInstance) -> float:
+        """The first arrival, from which times are counted: seconds of a calendar have too many digits."""
+        return min(job.arrival_s for job in instance.jobs)
+
     def unit_weight(self, instance: JobsInstance) -> float:
         """In which weights are measured, so that tiny ones count too; 1 if there are none."""
         heaviest = max(job.weight for job in instance.jobs)
@@ -81,17 +85,33 @@ class ServerFlows:
 
         With ``open_lengths`` a host model says how long each job runs: it has ``length[j]``, :math:`C_j - S_j` in units
         of :meth:`unit_s`, up to what the table says of the width.
+
+        Raises
+        ------
+        RangeError
+            If all of it is too long beside a job.
         """
         unit, servers = Fraction(self.unit_s(instance)), float(instance.servers)
+        begins = Fraction(self.origin_s(instance))
         jobs = range(len(instance.jobs))
         widths = [(j, w) for j in jobs for w in instance.jobs[j].widths]
         pairs = [(i, j) for i in jobs for j in jobs if i != j]
         lengths = {(j, w): float(instance.jobs[j].length_s(w) / unit) for j, w in widths}
-        arrival = [float(Fraction(job.arrival_s) / unit) for job in instance.jobs]
+        arrival = [float((Fraction(job.arrival_s) - begins) / unit) for job in instance.jobs]
+        # By then all can end one after the other; a range as narrow as a tolerance would be empty to presolve.
         end = max(arrival) + sum(max(lengths[j, w] for w in instance.jobs[j].widths) for j in jobs)
+        end *= 1 + RANGE_MARGIN
+        if end > MOST_UNITS:
+            longest = float(max(map(shortest_s, instance.jobs)))
+            raise RangeError(
+                f"'{instance.name}': until all jobs have ended it may take {end * float(unit):.3g} s, and the longest "
+                f"takes {longest:.3g} s: too far apart for this formulation; use start-order or list-exchange"
+            )
         block.width = pyo.Var(widths, domain=pyo.Binary, doc="1 if the job has this number of servers")
-        block.start_time = pyo.Var(jobs, bounds=lambda _, j: (arrival[j], end), doc="when a job begins, in units")
-        block.end_time = pyo.Var(jobs, bounds=(0, end), doc="when a job ends, in units")
+        block.start_time = pyo.Var(
+            jobs, bounds=lambda _, j: (arrival[j], end), doc="when a job begins, in units from the first arrival on"
+        )
+        block.end_time = pyo.Var(jobs, bounds=(0, end), doc="when a job ends, likewise")
         block.before = pyo.Var(pairs, domain=pyo.Binary, doc="1 if a job ends before another one begins")
         block.handed = pyo.Var(pairs, bounds=(0, servers), doc="servers that a job gets from another one")
         block.fresh = pyo.Var(jobs, bounds=(0, servers), doc="servers that nobody had before")
@@ -135,17 +155,17 @@ class ServerFlows:
             jobs_end_by_the_last="the makespan is the last end",
             jobs_are_late="behind their deadlines",
         )
-        block.objective = pyo.Expression(expr=objective.expression)
+        block.objective = pyo.Expression(expr=objective.expression + self._before(instance))
 
     def start(
         self, block: pyo.Block, instance: JobsInstance, solution: JobsSchedule, lengths: list[Fraction] | None = None
     ) -> None:
         """Set widths and times, with other lengths than those of the table where they are open."""
         given = lengths or [instance.jobs[j].length_s(run.servers) for j, (run,) in enumerate(solution.runs)]
-        unit = Fraction(self.unit_s(instance))
+        unit, begins = Fraction(self.unit_s(instance)), Fraction(self.origin_s(instance))
         times = []
         for j, (run,) in enumerate(solution.runs):
-            start = Fraction(run.start)
+            start = Fraction(run.start) - begins
             times.append((start, start + given[j]))
             for w in instance.jobs[j].widths:
                 block.width[j, w].set_value(int(w == run.servers))
@@ -189,11 +209,22 @@ class ServerFlows:
         """Seconds, times weights."""
         return value * self.unit_s(instance) * self.unit_weight(instance)
 
+    def _weights(self, instance: JobsInstance) -> list[float]:
+        unit = Fraction(self.unit_weight(instance))
+        return [float(Fraction(job.weight) / unit) for job in instance.jobs]
+
+    def _before(self, instance: JobsInstance) -> float:
+        """What the time before the first arrival is in the objective."""
+        begins = self.origin_s(instance) / self.unit_s(instance)
+        if instance.objective == "weighted_tardiness":
+            return 0.0
+        return begins * (1.0 if instance.objective == "makespan" else sum(self._weights(instance)))
+
     def _objective(self, block: pyo.Block, instance: JobsInstance, rows: Rows, unit: Fraction, end: float) -> Sum:
         jobs = range(len(instance.jobs))
-        weights = [float(Fraction(job.weight) / Fraction(self.unit_weight(instance))) for job in instance.jobs]
+        weights = self._weights(instance)
         if instance.objective == "makespan":
-            block.last = pyo.Var(bounds=(0, end), doc="the makespan, in units")
+            block.last = pyo.Var(bounds=(0, end), doc="the last end, in units from the first arrival on")
             for j in jobs:
                 rows["jobs_end_by_the_last"][j] = term(block.last) - term(block.end_time[j]) >= 0.0
             return joined([term(block.last)])
@@ -201,6 +232,6 @@ class ServerFlows:
             return weighted((weights[j], block.end_time[j]) for j in jobs)
         block.late = pyo.Var(jobs, bounds=(0, end), doc="tardiness, in units")
         for j in jobs:
-            due = float(Fraction(instance.jobs[j].deadline_s or 0) / unit)
+            due = float((Fraction(instance.jobs[j].deadline_s or 0) - Fraction(self.origin_s(instance))) / unit)
             rows["jobs_are_late"][j] = term(block.late[j]) - term(block.end_time[j]) >= -due
         return weighted((weights[j], block.late[j]) for j in jobs)

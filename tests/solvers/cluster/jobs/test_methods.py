@@ -12,7 +12,7 @@ from volume import for_each, seeds
 import ddlopt
 from ddlopt.instances.readers import convert
 from ddlopt.models.cluster import JobsInstance, JobsSchedule, evaluate
-from ddlopt.models.errors import InstanceError
+from ddlopt.models.errors import InstanceError, RangeError
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 
@@ -44,6 +44,28 @@ def test_the_program_finds_the_best_of_all_schedules_and_no_heuristic_is_better(
 def test_the_integer_program_of_flows_agrees(seed):
     instance = drawn(seed + 1000)
     assert of("server-flows", instance).objective == pytest.approx(float(brute_force(instance)), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["makespan", "weighted_completion", "weighted_tardiness"])
+def test_the_program_of_flows_takes_seconds_of_a_calendar(objective):
+    """Times of 10^9 units left no room for a job's length, and all was infeasible."""
+    jobs = [
+        {"name": f"{k}", "iterations": 1, "step_s": [4 + k], "arrival_s": 1.75e9 + k, "deadline_s": 1.75e9 + 6}
+        for k in range(3)
+    ]
+    instance = JobsInstance.from_data({"name": "late", "servers": 1, "objective": objective, "jobs": jobs})
+    found = of("server-flows", instance)
+    assert found.status is Status.OPTIMAL
+    late = {"makespan": 15, "weighted_completion": 4 + 9 + 15, "weighted_tardiness": 0 + 3 + 9}[objective]
+    begun = {"makespan": 1, "weighted_completion": 3, "weighted_tardiness": 0}[objective]
+    assert found.objective - begun * 1.75e9 == late
+
+
+def test_the_program_of_flows_refuses_jobs_that_are_too_far_apart():
+    jobs = [{"name": f"{k}", "iterations": 1e-3, "step_s": [3.0], "arrival_s": 1e6 * k} for k in range(2)]
+    instance = JobsInstance.from_data({"name": "far", "servers": 1, "jobs": jobs})
+    with pytest.raises(RangeError, match=r"1e\+06 s, and the longest takes 0.003 s: too far apart"):
+        of("server-flows", instance)
 
 
 @for_each("seed", seeds(3, 40))
