@@ -29,6 +29,7 @@ from ddlopt.solvers.contracts import (
     kernels_of,
     uses_of,
 )
+from ddlopt.solvers.heuristic import CertifiedMethod
 
 # A trace from outside must not fill the memory.
 _MOST_POINTS = 100_000
@@ -140,8 +141,9 @@ class ExternalMethod:
             message, interrupted = _line(claim.message), claim.interrupted is True
             solver = claim.provenance.get("solver")
             details, trace = _plain(claim.details), _points(claim.trace, runtime_s, instance)
-            # Of a class derived from one of ours, whose own gate has put the claim there.
-            bound = details.pop("claimed_bound", bound)
+            # Of a class derived from one of ours, whose own gate has put a claim there; else the bound is that gate's.
+            gated = isinstance(self.method, CertifiedMethod) and claim.evidence is Evidence.COMBINATORIAL
+            bound = details.pop("claimed_bound", None if gated else bound)
             scope_bound = details.pop("claimed_scope_bound", scope_bound)
         if said not in list(Status):
             raise SolverError(f"{self.name} on '{instance.name}' has the status {_line(said)!r}, which there is not")
@@ -188,7 +190,9 @@ class ExternalMethod:
                     raise
                 told = _line(problem) if isinstance(problem, DdloptError) else _raised(problem)
                 kind = SolutionError if isinstance(problem, SolutionError) and not what else SolverError
-                raise kind(f"{self.name} on '{instance.name}': {what}{told}") from None
+                who = f"{self.name} on '{instance.name}'"
+                said = not what and told.startswith(who)  # by the gate of a class derived from one of ours
+                raise kind(told if said else f"{who}: {what}{told}") from None
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The file of a cluster: what it may say, and how it is read."""
 
 import json
+import reprlib
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -366,23 +367,27 @@ def _told(problem: ValidationError, origin: str) -> DdloptError:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     match first["type"]:
         case "extra_forbidden":
-            message = f"there is no such key{_close(str(first['loc'][-1]))}"
+            message = f"there is no such key{_meant(first['loc'])}"
         case "missing":
             message = "is missing"
         case _:
             given = first["input"]
-            shown = f" (it is {given!r})" if isinstance(given, int | float | str) else ""
+            shown = f" (it is {reprlib.repr(given)})" if isinstance(given, int | float | str) else ""
             message = first["msg"].removeprefix("Value error, ") + shown
     more = f" (and {len(others)} more)" if others else ""
     return InstanceError(f"{origin}: {place + ': ' if place else ''}{message}{more}")
 
 
-def _close(key: str) -> str:
-    """What a misspelt key may mean."""
-    parts = (Cluster, Servers, Network, Optics, Racks, OwnAccelerator, Coding)
-    known = sorted({field for part in parts for field in part.model_fields})
-    found = get_close_matches(key, known, 1, _NEAR_ENOUGH)
-    return f"; did you mean '{found[0]}'?" if found else f"; keys are: {', '.join(known)}"
+def _meant(place: tuple[int | str, ...]) -> str:
+    """What a key that is not known may mean, or where it belongs."""
+    parts = {"": Cluster, "servers": Servers, "network": Network, "optics": Optics, "fabric": Racks}
+    parts |= {"accelerator": OwnAccelerator, "compression": Coding}
+    key, own = str(place[-1]), parts["" if len(place) == 1 else str(place[0])].model_fields
+    homes = [name for name, part in parts.items() if key in part.model_fields]
+    if homes:
+        return f" here; it belongs {' or '.join(f'in [{name}]' if name else 'at the top' for name in homes)}"
+    found = get_close_matches(key, own, 1, _NEAR_ENOUGH)
+    return f"; did you mean '{found[0]}'?" if found else f"; keys are: {', '.join(own)}"
 
 
 def _folder() -> Path:

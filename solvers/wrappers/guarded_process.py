@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import DdloptError, SolutionError, SolverError
 from ddlopt.solvers import incumbents, standard_output
 from ddlopt.solvers.certified import told_anew
@@ -222,6 +222,10 @@ class _News:
         if self._best is not None and self._spent_s > _MAKING * (began - self._began):
             return
         made = solution() if callable(solution) else solution
+        if not isinstance(made, Solution):
+            raise TypeError(
+                f"report() got a {type(made).__name__} as a solution; give one, or a function that makes it"
+            )
         try:
             made.belongs_to(self._instance)
         except SolutionError:  # of a part, or of another instance that is solved on the way

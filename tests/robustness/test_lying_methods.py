@@ -327,6 +327,29 @@ def test_derived_classes_are_not_ours(make):
         assert result.details["claimed_bound"] == HONEST.objective
 
 
+class Plain(Heuristic):
+    """A heuristic of another package without a bound of its own."""
+
+    name = "plain"
+    family = "topology"
+
+    def answer(self, instance, seed, clock, start):
+        clock.report(HONEST.objective, solution=self.reports)
+        return self.gives, {}
+
+    reports = gives = HONEST.solution
+
+
+def test_who_claims_nothing_has_no_claim_and_mistakes_are_named_once(monkeypatch):
+    assert "claimed_bound" not in ddlopt.solve(INSTANCE, Plain()).details
+    monkeypatch.setattr(Plain, "gives", HONEST.solution.model_copy(update={"links": ()}))
+    with pytest.raises(SolverError, match=r"^plain on '[^']*' gave a solution that fails the check"):
+        ddlopt.solve(INSTANCE, Plain())
+    monkeypatch.setattr(Plain, "reports", "links")
+    with pytest.raises(SolverError, match="TypeError: report\\(\\) got a str as a solution"):
+        ddlopt.solve(INSTANCE, Plain(), time_limit=30)
+
+
 def test_method_of_ours_with_something_put_in_its_place_is_not_ours():
     method = catalogue.method("topology-finder", "topology")
     assert is_ours(method)

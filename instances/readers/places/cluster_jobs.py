@@ -14,6 +14,7 @@ uplink that it crosses, as a ring that all-reduces G bytes of gradients does who
 """
 
 import json
+import reprlib
 import tomllib
 from difflib import get_close_matches
 from math import ceil
@@ -291,4 +292,6 @@ def _first(fault: ValidationError) -> str:
         return f"there is no such key '{place}'" + (
             f"; did you mean '{close[0]}'?" if close else f"; keys are: {', '.join(_Job.model_fields)}"
         )
-    return f"{place}: {first['msg'].lower()}" + (f" (it is {first['input']!r})" if first["type"] != "missing" else "")
+    return f"{place}: {first['msg'].lower()}" + (
+        f" (it is {reprlib.repr(first['input'])})" if first["type"] != "missing" else ""
+    )

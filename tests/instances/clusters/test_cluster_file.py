@@ -139,6 +139,13 @@ BAD = {
     "compressor": ("[compression.dgc]", "[compression.zip]", "compression.zip: use one of none, fp16"),
     "confirmed elsewhere": ('"mine"', '"mine"\nconfirm = ["optics"]', "there is no bandwidth 'optics'"),
     "no servers": ("[[servers]]", "[[server]]", r"server: there is no such key; did you mean 'servers'\?"),
+    "elsewhere": ('"mine"', '"mine"\ndegree = 4', r"degree: there is no such key here; it belongs in \[optics\]"),
+    "no key": (
+        "latency_us = 5",
+        "beauty = 5",
+        "network.beauty: there is no such key; keys are: gigabit_per_s, latency_us",
+    ),
+    "a long word": ("count = 4", f"count = '{'4' * 999}x'", r"\(it is '4+\.\.\.4+x'\)"),
     "no TOML": ("name =", "name", "not valid TOML: .*line 2"),
 }
 
