@@ -55,7 +55,8 @@ def submit(
         raise typer.BadParameter("give NAME and SOLUTION or --certificate FILE; or --take FILE, or --store FILE, alone")
     missing = [f"--{field}" for field, value in zip(_NEEDED, (method, author, licence), strict=True) if not value]
     if missing:
-        raise typer.BadParameter(f"{', '.join(missing)} is needed: the table says how it was found and whose it is")
+        verb = "are" if len(missing) > 1 else "is"
+        raise typer.BadParameter(f"{', '.join(missing)} {verb} needed: the table says how it was found and whose it is")
     _make(name, solution, certificate, out, method=method, author=author, licence=licence)
 
 

@@ -16,7 +16,9 @@ def explain(problem: Exception) -> tuple[str, int]:
     from ddlopt.models.errors import DdloptError, RefutedError, SolverError, SolverMissingError
 
     if hasattr(problem, "format_message"):  # a usage error of Typer, whichever Click it carries
-        return f"{problem.format_message()} (see ddlopt --help)", BAD_INPUT
+        context = getattr(problem, "ctx", None)
+        command = "ddlopt" if context is None else context.command_path
+        return f"{problem.format_message()} (see {command} --help)", BAD_INPUT
     if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         with contextlib.suppress(OSError):  # what is left to be written would fail once more on the way out
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
