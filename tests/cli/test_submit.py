@@ -200,7 +200,7 @@ def test_bad_solutions_are_one_line(own_library, call, submit, refused, tmp_path
     [
         ([], "give NAME and SOLUTION or --certificate FILE; or --take FILE, or --store FILE, alone"),
         (["tiny-n4-d2", *WHO], "give NAME and SOLUTION or --certificate FILE"),
-        (["tiny-n4-d2", "x.json"], "--method, --author, --licence is needed: the table says how it was found"),
+        (["tiny-n4-d2", "x.json"], "--method, --author, --licence are needed: the table says how it was found"),
         (["tiny-n4-d2", "x.json", "--method", "m", "--author", "a"], "--licence is needed"),
         (["tiny-n4-d2", "x.json", "--store", "r.sqlite"], "--take FILE and --store FILE take nothing else"),
         (["--method", "m", "--store", "r.sqlite"], "--take FILE and --store FILE take nothing else"),
