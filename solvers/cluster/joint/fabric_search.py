@@ -43,6 +43,8 @@ class FabricSearch(ListSearch):
         self._above = np.array([-1 if each.inside is None else each.inside for each in groups], np.int64)
         self._hosts = np.array(self.fabric.sizes, np.int64)
         self._uplinks = np.array([each.uplink_bytes_per_s for each in groups]) * (1 - _KEPT)
+        # What the kernel tells apart is a part of a job's time, of which seconds of a calendar leave nothing.
+        self._begins = min(job.arrival_s for job in instance.jobs)
         self._plain = ListSearch(instance, seed)
         super().__init__(instance, seed)
 
@@ -58,13 +60,15 @@ class FabricSearch(ListSearch):
         return self._placed(order, chosen, tries, seed)[0]
 
     def _placed(self, order: Any, chosen: Any, tries: int, seed: int) -> tuple[float, Any, Any, Any]:
-        """The objective, starts, ends, and hosts in each group."""
-        many = len(self.menus)
+        """The objective; starts and ends from the first arrival on, and hosts in each group."""
+        many, goal = len(self.menus), GOALS.index(self.instance.objective)
+        before = self._begins * (1.0, float(self._jobs[1].sum()), 0.0)[goal]
+        jobs = self._jobs - self._begins * np.array([[1.0], [0.0], [1.0]])
         groups = self._above, self._hosts, self._uplinks
-        told = self._widths, self._lengths, self._sent, self._counts, self._jobs, *groups
-        effort = GOALS.index(self.instance.objective), self.first, tries, self._heat(), seed
+        told = self._widths, self._lengths, self._sent, self._counts, jobs, *groups
+        effort = goal, self.first, tries, self._heat(), seed
         found = np.zeros(many), np.zeros(many), np.zeros((many, len(self._above)))
-        return float(exchange_in_fabric(order, chosen, *told, *effort, *found)), *found
+        return before + float(exchange_in_fabric(order, chosen, *told, *effort, *found)), *found
 
     def _tries(self) -> int:
         return max(1, super()._tries() // (1 + len(self._above)))
@@ -85,7 +89,7 @@ class FabricSearch(ListSearch):
     @property
     def end_s(self) -> float:
         """When the last job of the best schedule ends."""
-        return float(self._placed(self.order.copy(), self.chosen.copy(), 0, self.seed)[2].max())
+        return self._begins + float(self._placed(self.order.copy(), self.chosen.copy(), 0, self.seed)[2].max())
 
     def runs(self) -> tuple[Run, ...]:
         """The best list exactly, with all step times."""
@@ -97,12 +101,14 @@ class FabricSearch(ListSearch):
             job, width = self.instance.jobs[place], self.widths[place]
             step, length = job.step_s[width - 1], float(job.length_s(width))
             assert step is not None
-            if ends[place] - starts[place] > length * (1 + _KEPT):
+            # Half: who is slowed down by what is kept of an uplink alone is slowed down by just that.
+            if ends[place] - starts[place] > length * (1 + _KEPT / 2):
                 step = max(step, float(ends[place] - starts[place]) / job.iterations)
             given = {rack: round(places[place, rack]) for rack in self.fabric.racks if places[place, rack] > 0}
             choice = self.joint.workloads[self.joint.jobs[place].workload].choice(width)
             sent = Fraction(choice.crossing_bytes if choice else 0)
-            earliest = max(Fraction(job.arrival_s), Fraction(float(starts[place]) * (1 - _KEPT)))
+            soonest = Fraction(self._begins) + Fraction(float(starts[place]) * (1 - _KEPT))
+            earliest = max(Fraction(job.arrival_s), soonest)
             start = exact.start(
                 Fraction(job.arrival_s),
                 earliest,

@@ -175,6 +175,21 @@ def test_jobs_wait_or_are_slowed_down_for_an_uplink(uplink, value):
     assert ddlopt.solve(shared(uplink).changed(fabric=None), "refinement", time_limit=1).objective == pytest.approx(10)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_seconds_of_a_calendar_take_as_long(objective):
+    """Beside 10^9 s the lengths of jobs are rounded, and no rate was enough.
+
+    Uplinks of 1/3 byte/s: whoever takes one whole is slowed down by what is kept of it for rounding.
+    """
+    now, later = (shared(1 / 3, jobs=3).model_dump(mode="json") | {"objective": objective} for _ in range(2))
+    for place, (early, late) in enumerate(zip(now["jobs"], later["jobs"], strict=True)):
+        early |= {"arrival_s": 0.1 * place, "deadline_s": 50.0 + place}
+        late |= {"arrival_s": 1.75e9 + early["arrival_s"], "deadline_s": 1.75e9 + early["deadline_s"]}
+    found = [ddlopt.solve(JointInstance.from_data(data), "apart", time_limit=1) for data in (now, later)]
+    before = {"makespan": 1.75e9, "weighted_completion": 3 * 1.75e9, "weighted_tardiness": 0}[objective]
+    assert found[1].objective - before == pytest.approx(found[0].objective, rel=1e-4)
+
+
 def test_uplinks_bound_sums_as_well():
     instance = shared(1.0, jobs=4).changed(objective="weighted_completion")
     plans = Plans(instance, Clock(Limits(), None), 1e-6)
