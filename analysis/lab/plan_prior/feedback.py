@@ -8,6 +8,7 @@ import numpy as np
 
 from ddlopt.models.kernels import kernel, record
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
+from ddlopt.solvers.deployment.plan.simulator.run import seconds
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Ints
 from ddlopt.solvers.deployment.plan.simulator.work import COLUMNS, HOW, NONE, TASKS, Work
 
@@ -58,11 +59,11 @@ class Observer:
     def see(self, row: Ints) -> Feedback:
         """One step under (groups,) actions."""
         outcome = self._simulator.run(row)
-        work = self._simulator.work
+        work, scale_s = self._simulator.work, self._simulator.scale_s
         operators, devices, groups = len(self._group), len(self._at), len(self._simulator.instance.device_groups)
         start, end, idle = (np.empty(operators) for _ in range(3))
-        busy = np.zeros(len(work.free))
-        look(work, start, end, idle, busy)
+        busy = np.zeros(len(work.queue))
+        look(work, scale_s, start, end, idle, busy)
         own = busy[devices : devices + devices**2].reshape(devices, devices)
         links = busy[devices + devices**2 : -1].reshape(groups, groups).copy()
         for j in range(groups):
@@ -81,8 +82,8 @@ class Observer:
         )
 
 
-@kernel("(_WORK, f8[::1], f8[::1], f8[::1], f8[::1])", **HOW)
-def look(work: Work, start: Floats, end: Floats, idle: Floats, busy: Floats) -> None:
+@kernel("(_WORK, f8, f8[::1], f8[::1], f8[::1], f8[::1])", **HOW)
+def look(work: Work, scale_s: float, start: Floats, end: Floats, idle: Floats, busy: Floats) -> None:
     """Of a step that has run: first start, last end and least wait after of each operator; seconds of each resource."""
     node, edge = work.node, work.edge
     for place in range(len(start)):
@@ -90,11 +91,12 @@ def look(work: Work, start: Floats, end: Floats, idle: Floats, busy: Floats) -> 
     for task in range(work.used[TASKS]):
         if node[task].resource == NONE:
             continue
-        busy[node[task].resource] += node[task].duration_s
+        took = seconds(scale_s, node[task].length_high, node[task].length_low)
+        busy[node[task].resource] += took
         if node[task].operator == NONE:
             continue
-        place, finish = node[task].operator, node[task].finish_s
-        start[place] = min(start[place], finish - node[task].duration_s)
+        place, finish = node[task].operator, seconds(scale_s, node[task].finish_high, node[task].finish_low)
+        start[place] = min(start[place], finish - took)
         end[place] = max(end[place], finish)
         i = node[task].head
         while i != NONE:
@@ -102,7 +104,9 @@ def look(work: Work, start: Floats, end: Floats, idle: Floats, busy: Floats) -> 
             i = edge[i].next
             # What gathers others takes no time, and has none: it is left out.
             if node[later].resource != NONE:
-                idle[place] = min(idle[place], node[later].finish_s - node[later].duration_s - finish)
+                ended = seconds(scale_s, node[later].finish_high, node[later].finish_low)
+                begun = ended - seconds(scale_s, node[later].length_high, node[later].length_low)
+                idle[place] = min(idle[place], begun - finish)
     for place in range(len(start)):
         if idle[place] == np.inf:
             idle[place] = 0.0

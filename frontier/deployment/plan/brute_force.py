@@ -70,7 +70,7 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
         time_s = math.inf
         while done < plans and not clock.expired:
             rows = choices.rows(_digits(np.arange(done, min(plans, done + _CHUNK)), counts))
-            times, excess = simulator.run_each(*rows, above=time_s)
+            times, excess = simulator.run_all(*rows, above=time_s)
             times[excess > 0] = math.inf
             place = int(times.argmin())
             if times[place] < time_s:

@@ -154,7 +154,7 @@ class Parts:
         if not len(each):
             return math.inf
         rows = np.repeat(action, len(each), axis=0), np.repeat(duplicated, len(each), axis=0), each
-        times, excess = self._simulator.run_each(*rows)
+        times, excess = self._simulator.run_all(*rows)
         times[excess > 0] = math.inf
         least = int(times.argmin())
         if times[least] < self.found_s:

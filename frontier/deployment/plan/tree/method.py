@@ -257,7 +257,7 @@ class _Run:
         if not used[0]:
             return None
         rows: tuple[Ints, Ints, Ints] = self.choices.rows(self._found[: used[0]])
-        times, excess = self._simulator.run_each(*rows, above=time_s)
+        times, excess = self._simulator.run_all(*rows, above=time_s)
         times[excess > 0] = math.inf
         place = int(times.argmin())
         if not times[place] < time_s:

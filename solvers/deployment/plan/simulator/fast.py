@@ -72,6 +72,11 @@ class Simulator:
         """Of the last :meth:`run`: tasks with their times, for who wants more than the outcome."""
         return self._works[0]
 
+    @property
+    def scale_s(self) -> float:
+        """Seconds of 2^64 ticks, in which :attr:`work` has times."""
+        return self._tables.scale_s
+
     def run(
         self,
         chosen: npt.ArrayLike,
@@ -105,23 +110,17 @@ class Simulator:
         devices: Ints | None = None,
         above: float = math.inf,
     ) -> tuple[Floats, Floats]:
-        """Times and excesses, each (plans,), of many plans: the rows of ``chosen`` (plans, groups); see :meth:`run`."""
-        rows = np.ascontiguousarray(chosen, np.int64)
-        choice = self._choice(rows[0] if len(rows) else self._nothing, duplicated, devices)
-        return self._run_rows(rows, choice.duplicated[None], choice.device[None], above)
+        """Times and excesses, each (plans,), of many plans: the rows of ``chosen`` (plans, groups); see :meth:`run`.
 
-    def run_each(self, chosen: Ints, duplicated: Ints, devices: Ints, above: float = math.inf) -> tuple[Floats, Floats]:
-        """The same where each plan has a row of its own in ``duplicated`` and ``devices`` (plans, operators)."""
-        rows, own, where = (np.ascontiguousarray(each, np.int64) for each in (chosen, duplicated, devices))
-        return self._run_rows(rows, own, where, above)
-
-    def _run_rows(self, rows: Ints, duplicated: Ints, device: Ints, above: float) -> tuple[Floats, Floats]:
+        ``duplicated`` and ``devices`` are of all plans, or have a row for each, (plans, operators).
+        """
+        rows, own, where = map(np.atleast_2d, self._choice(chosen, duplicated, devices))
         time, excess = np.empty(len(rows)), np.empty(len(rows))
         cuts = [len(rows) * k // len(self._works) for k in range(len(self._works) + 1)]
         with ThreadPoolExecutor(len(self._works)) as pool:
             runs = [
                 pool.submit(
-                    self._run_part, work, rows[a:b], _of_rows(duplicated, a, b), _of_rows(device, a, b), above,
+                    self._run_part, work, rows[a:b], _of_rows(own, a, b), _of_rows(where, a, b), above,
                     time[a:b], excess[a:b],
                 )
                 for work, (a, b) in enumerate(pairwise(cuts))

@@ -1,9 +1,9 @@
 """Numba kernels of the fast simulator, second half: the run of the tasks, event by event.
 
 The order of events is that of :func:`ddlopt.models.deployment.plan.simulator.simulate.simulate`, also where ends of
-tasks tie: times that are near each other are compared in :mod:`~ddlopt.solvers.deployment.plan.simulator.ticks`. As
-each resource does its tasks in the order in which they reserved it, only the first of each needs
-to be among the events: a handful at most times, which are simply kept in order.
+tasks tie: times are whole numbers (:mod:`~ddlopt.solvers.deployment.plan.simulator.ticks`). As each resource does its
+tasks in the order in which they reserved it, only the first of each needs to be among the events: a handful at most
+times, which are simply kept in order.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -14,13 +14,13 @@ from ddlopt.models.kernels import kernel, record
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.simulator.build import Choice, lay_out
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Ints, Tables
-from ddlopt.solvers.deployment.plan.simulator.work import COLUMNS, HOW, NONE, TASKS, Records, Work, helper
+from ddlopt.solvers.deployment.plan.simulator.work import COLUMNS, HOW, NONE, TASKS, Work, helper
 
 _TABLES = (
     "record(Tables, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], f8[::1], f8[::1],"
     " i8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1], i8[::1], i8[::1],"
-    " f8[:, ::1], u8[:, :, ::1], f8[:, ::1], u8[:, :, ::1], i8[:, ::1], f8[:, ::1], i8[:, ::1], i8[:, ::1],"
-    " u8[:, :, ::1], u8[:, :, ::1], u8[::1], i8, f8, f8, f8, u8)"
+    " i8[:, ::1], i8[:, ::1], i8[:, ::1], u8[:, :, ::1], u8[:, :, ::1], u8[:, :, ::1], u8[:, :, ::1], u8[::1],"
+    " i8, f8, f8, u8)"
 )
 _WORK = record(Work, *COLUMNS)
 
@@ -49,9 +49,8 @@ def steps(
         own = row if len(duplicated) > 1 else 0
         if not lay_out(tables, Choice(actions[row], duplicated[own], device[own]), work):
             return row
-        for r in range(len(work.free)):
-            work.free[r], work.free_high[r], work.free_low[r] = 0.0, _ZERO, _ZERO
-            work.queue[r] = NONE
+        for r in range(len(work.queue)):
+            work.free[r, 0], work.free[r, 1], work.queue[r] = _ZERO, _ZERO, NONE
         _settle_in(tables, work)
         time[row] = _run(tables, work, above)
         excess[row] = -np.inf
@@ -76,42 +75,20 @@ def _settle_in(tables: Tables, work: Work) -> None:
 
 @helper
 def _run(tables: Tables, work: Work, above: float) -> float:
-    node, edge, stock = work.node, work.edge, work.stock
-    queue, event = work.queue, work.event
-    operators, held, holding, peak = work.operator, work.held, work.holding, work.peak
-    outputs_at, outputs, gradient_bytes = tables.outputs_at, tables.outputs, tables.gradient_bytes
-    now, high, low, waiting, turn, devices = 0.0, _ZERO, _ZERO, 0, 0, len(holding)
+    node, edge = work.node, work.edge
+    now_s, high, low, waiting, turn = 0.0, _ZERO, _ZERO, 0, 0
     for task in range(work.used[TASKS]):
         if node[task].waits == 0:
-            waiting = _reserve(tables, work, task, now, high, low, turn, waiting)
+            waiting = _reserve(tables, work, task, high, low, turn, waiting)
             turn += 1
     while waiting > 0:
-        task, now = event[waiting - 1].task, event[waiting - 1].finish_s
+        task = work.event[waiting - 1]
         high, low = node[task].finish_high, node[task].finish_low
-        if now > above:
+        now_s = seconds(tables.scale_s, high, low)
+        if now_s > above:
             return np.inf
-        waiting = _advance(tables, task, waiting, node, queue, event)
-        if node[task].makes != NONE:
-            _make(node[task].makes, stock, holding, peak)
-            _drop_unused(node[task].makes, stock, holding)
-        elif node[task].resource < devices:
-            _store(
-                node[task].operator,
-                node[task].replica,
-                outputs_at,
-                outputs,
-                gradient_bytes,
-                operators,
-                held,
-                stock,
-                holding,
-                peak,
-            )
-        for i in range(node[task].edges, node[task].edges_end):
-            buffer = edge[i].buffer
-            if buffer != NONE:
-                stock[buffer].users -= 1
-                _drop_unused(buffer, stock, holding)
+        waiting = _advance(tables, work, task, waiting)
+        _account(tables, work, task)
         i = node[task].head
         while i != NONE:
             later = edge[i].to
@@ -119,37 +96,34 @@ def _run(tables: Tables, work: Work, above: float) -> float:
             node[later].waits -= 1
             if node[later].waits == 0:
                 if node[later].resource != NONE:
-                    waiting = _reserve(tables, work, later, now, high, low, turn, waiting)
+                    waiting = _reserve(tables, work, later, high, low, turn, waiting)
                     turn += 1
                     continue
                 j = node[later].head
                 while j != NONE:
-                    waiting = _reserve(tables, work, edge[j].to, now, high, low, turn, waiting)
+                    waiting = _reserve(tables, work, edge[j].to, high, low, turn, waiting)
                     turn += 1
                     j = edge[j].next
-    return now
+    return now_s
 
 
 @helper
-def _reserve(
-    tables: Tables,
-    work: Work,
-    task: int,
-    now: float,
-    high: np.uint64,
-    low: np.uint64,
-    turn: int,
-    waiting: int,
-) -> int:
-    """Give a task its time; returns how many tasks are first in their queues."""
-    node, free, free_high, free_low, queue = work.node, work.free, work.free_high, work.free_low, work.queue
+def seconds(scale_s: float, high: np.uint64, low: np.uint64) -> float:
+    """Ticks in two words as seconds."""
+    return (high + low * 2.0**-64) * scale_s
+
+
+@helper
+def _reserve(tables: Tables, work: Work, task: int, high: np.uint64, low: np.uint64, turn: int, waiting: int) -> int:
+    """Give a task its time, from now on or when its resource is free; returns how many are first in their queues."""
+    node, free, queue = work.node, work.free, work.queue
     resource = node[task].resource
-    if _order(now, high, low, free[resource], free_high[resource], free_low[resource], tables.near_s, tables.slack) < 0:
-        now, high, low = free[resource], free_high[resource], free_low[resource]
-    finish, below = now + node[task].duration_s, low + node[task].length_low
+    if _order(high, low, free[resource, 0], free[resource, 1], tables.slack) < 0:
+        high, low = free[resource, 0], free[resource, 1]
+    below = low + node[task].length_low
     above = high + node[task].length_high + (_ONE if below < low else _ZERO)
-    free[resource], free_high[resource], free_low[resource] = finish, above, below
-    node[task].finish_s, node[task].finish_high, node[task].finish_low = finish, above, below
+    free[resource, 0], free[resource, 1] = above, below
+    node[task].finish_high, node[task].finish_low = above, below
     node[task].turn = turn
     node[task].behind = NONE
     ahead = queue[resource]
@@ -157,60 +131,41 @@ def _reserve(
     if ahead != NONE:
         node[ahead].behind = task
         return waiting
-    return _insert(tables, task, turn, waiting, node, work.event)
+    return _insert(tables, work, task, waiting)
 
 
 @helper
-def _advance(tables: Tables, task: int, waiting: int, node: Records, queue: Ints, event: Records) -> int:
+def _advance(tables: Tables, work: Work, task: int, waiting: int) -> int:
     """Replace the first event by the next task of its resource, if there is one."""
-    following = node[task].behind
-    waiting -= 1
-    if following == NONE:
-        queue[node[task].resource] = NONE
-        return waiting
-    return _insert(tables, following, node[following].turn, waiting, node, event)
+    following = work.node[task].behind
+    if following != NONE:
+        return _insert(tables, work, following, waiting - 1)
+    work.queue[work.node[task].resource] = NONE
+    return waiting - 1
 
 
 @helper
-def _insert(tables: Tables, task: int, turn: int, waiting: int, node: Records, event: Records) -> int:
+def _insert(tables: Tables, work: Work, task: int, waiting: int) -> int:
     """Put a task among the events, behind all that end after it, or at the same time and later in turn."""
-    finish, high, low, near_s, slack = (
-        node[task].finish_s,
-        node[task].finish_high,
-        node[task].finish_low,
-        tables.near_s,
-        tables.slack,
-    )
+    node, event = work.node, work.event
+    high, low, turn = node[task].finish_high, node[task].finish_low, node[task].turn
     k = waiting
     while k > 0:
-        other = event[k - 1].task
-        order = _order(
-            event[k - 1].finish_s, node[other].finish_high, node[other].finish_low, finish, high, low, near_s, slack
-        )
-        if order > 0 or (order == 0 and event[k - 1].turn > turn):
+        other = event[k - 1]
+        order = _order(node[other].finish_high, node[other].finish_low, high, low, tables.slack)
+        if order > 0 or (order == 0 and node[other].turn > turn):
             break
-        event[k].task, event[k].turn, event[k].finish_s = event[k - 1].task, event[k - 1].turn, event[k - 1].finish_s
+        event[k] = other
         k -= 1
-    event[k].task, event[k].turn, event[k].finish_s = task, turn, finish
+    event[k] = task
     return waiting + 1
 
 
 @helper
 def _order(
-    one_s: float,
-    one_high: np.uint64,
-    one_low: np.uint64,
-    other_s: float,
-    other_high: np.uint64,
-    other_low: np.uint64,
-    near_s: float,
-    slack: np.uint64,
+    one_high: np.uint64, one_low: np.uint64, other_high: np.uint64, other_low: np.uint64, slack: np.uint64
 ) -> int:
     """Whether a time is before another one, the same, or after it: -1, 0 or 1."""
-    if one_s - other_s > near_s:
-        return 1
-    if other_s - one_s > near_s:
-        return -1
     low = one_low - other_low
     high = one_high - other_high - (_ONE if one_low < other_low else _ZERO)
     if high >> _SIGN == _ZERO:
@@ -219,37 +174,38 @@ def _order(
 
 
 @helper
-def _store(
-    place: int,
-    k: int,
-    outputs_at: Ints,
-    outputs: Ints,
-    gradient_bytes: Floats,
-    operators: Records,
-    held: Ints,
-    stock: Records,
-    holding: Floats,
-    peak: Floats,
-) -> None:
-    """What the k-th replica of an operator makes; what nobody needs is given up when all is there."""
-    for i in range(outputs_at[place], outputs_at[place + 1]):
-        _make(held[outputs[i]] + k, stock, holding, peak)
-    if gradient_bytes[place] > 0.0:
-        _make(operators[place].gradient + k, stock, holding, peak)
-        _drop_unused(operators[place].gradient + k, stock, holding)
-    for i in range(outputs_at[place], outputs_at[place + 1]):
-        _drop_unused(held[outputs[i]] + k, stock, holding)
+def _account(tables: Tables, work: Work, task: int) -> None:
+    """Bytes that are there from the end of a task, and those that it was the last to need."""
+    node, place, outputs = work.node, work.node[task].operator, tables.outputs
+    if node[task].makes != NONE:
+        _make(work, node[task].makes)
+        _drop_unused(work, node[task].makes)
+    elif place != NONE:
+        # What nobody needs is given up when all is there.
+        k = node[task].replica
+        for i in range(tables.outputs_at[place], tables.outputs_at[place + 1]):
+            _make(work, work.held[outputs[i]] + k)
+        if tables.gradient_bytes[place] > 0.0:
+            _make(work, work.operator[place].gradient + k)
+            _drop_unused(work, work.operator[place].gradient + k)
+        for i in range(tables.outputs_at[place], tables.outputs_at[place + 1]):
+            _drop_unused(work, work.held[outputs[i]] + k)
+    for i in range(node[task].edges, node[task].edges_end):
+        buffer = work.edge[i].buffer
+        if buffer != NONE:
+            work.stock[buffer].users -= 1
+            _drop_unused(work, buffer)
 
 
 @helper
-def _make(buffer: int, stock: Records, holding: Floats, peak: Floats) -> None:
-    device = stock[buffer].device
+def _make(work: Work, buffer: int) -> None:
+    stock, device = work.stock, work.stock[buffer].device
     stock[buffer].size += stock[buffer].made
-    holding[device] += stock[buffer].made
-    peak[device] = max(peak[device], holding[device])
+    work.holding[device] += stock[buffer].made
+    work.peak[device] = max(work.peak[device], work.holding[device])
 
 
 @helper
-def _drop_unused(buffer: int, stock: Records, holding: Floats) -> None:
-    if stock[buffer].users == 0:
-        holding[stock[buffer].device] -= stock[buffer].size
+def _drop_unused(work: Work, buffer: int) -> None:
+    if work.stock[buffer].users == 0:
+        work.holding[work.stock[buffer].device] -= work.stock[buffer].size

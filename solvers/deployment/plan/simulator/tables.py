@@ -26,8 +26,8 @@ class Tables(NamedTuple):
     """An instance as arrays.
 
     A *slot* is a choice of device groups with a split of the batch; its replicas are ``seat[slot] .. seat[slot + 1]``.
-    A *work* is a device type with a part of the batch. Durations are there in seconds and, in two words each, in
-    :mod:`~ddlopt.solvers.deployment.plan.simulator.ticks`.
+    A *work* is a device type with a part of the batch. Durations are
+    :mod:`~ddlopt.solvers.deployment.plan.simulator.ticks`, in two words each.
 
     Parameters
     ----------
@@ -49,23 +49,16 @@ class Tables(NamedTuple):
         A number that is the same where devices and parts are.
     work, whole : (seats,), (devices,)
         Which one a seat is, and a device with the whole batch.
-    time_s, time : (operators, works), (operators, works, 2)
-    reduce_s, reduce : (operators, slots), (operators, slots, 2)
-        Of the all-reduce.
     spread : (operators, slots)
         Device with ``model_parallel``.
-    rate, link : (devices, devices)
-        Bandwidth and the resource that a transfer takes: devices are 0 .. devices - 1, links follow, and the collective
-        channel is the last.
-    rate_of : (devices, devices)
-        Which of the bandwidths it is.
-    moved, sent : (tensors, rates, 2), (operators, rates, 2)
-        Transfers: of a unit of the batch, and of a gradient with latency.
-    latency : (2,)
+    link, rate_of : (devices, devices)
+        The resource that a transfer takes, and which of the bandwidths it has: devices are 0 .. devices - 1, links
+        follow, and the collective channel is the last.
+    time, reduce, moved, sent, latency, scale_s, slack
+        As in :class:`~ddlopt.solvers.deployment.plan.simulator.ticks.Ticks`, by works, slots and bandwidths.
     resources : int
-    latency_s, units, near_s : float
-    slack : int
-        As in :class:`~ddlopt.solvers.deployment.plan.simulator.ticks.Ticks`.
+    units : float
+        ``UNITS``.
     """
 
     order: Ints
@@ -91,21 +84,17 @@ class Tables(NamedTuple):
     parts: Ints
     work: Ints
     whole: Ints
-    time_s: Floats
-    time: Words
-    reduce_s: Floats
-    reduce: Words
     spread: Ints
-    rate: Floats
     link: Ints
     rate_of: Ints
+    time: Words
+    reduce: Words
     moved: Words
     sent: Words
     latency: Words
     resources: int
-    latency_s: float
     units: float
-    near_s: float
+    scale_s: float
     slack: np.uint64
 
 
@@ -147,22 +136,12 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
         parts=same_parts,
         work=work,
         whole=whole,
-        time_s=ticks.time_s,
-        time=ticks.time,
-        reduce_s=ticks.reduce_s,
-        reduce=ticks.reduce,
         spread=_spreads(instance, slots),
-        rate=rate,
         link=link,
         rate_of=rate_of.reshape(rate.shape),
-        moved=ticks.moved,
-        sent=ticks.sent,
-        latency=ticks.latency,
+        **ticks._asdict(),
         resources=resources,
-        latency_s=instance.latency_s,
         units=float(UNITS),
-        near_s=ticks.near_s,
-        slack=ticks.slack,
     )
 
 

@@ -1,35 +1,32 @@
 """All durations that plans of an instance may have, as whole numbers of one unit: *ticks*.
 
-Sums of ticks are kept modulo 2^128, in two words of 64 bits, beside sums of seconds in floating point. Where two sums
-of seconds are far apart, floats say which is less; otherwise the difference of the words does, and exactly: floats err
-by less than ``near_s``, and what is nearer than that differs by less than 2^127 ticks. So ends of tasks are in the
-order of :func:`~ddlopt.models.deployment.plan.simulator.simulate.simulate`, which has fractions.
-
-The unit is the largest of which all durations are multiples, if sums of it are small enough for that. Otherwise it is
-larger, durations are rounded down, and sums count as the same where they may be, ``slack``: nearer than 1e-25 of a
-step. Data would have to be made for that to hold of times that are not the same.
+A tick is a power of two of seconds, so short that all that any plan does takes nearly 2^126 of them, and ticks have two
+words of 64 bits. Durations are rounded down, and sums count as the same where they may be, ``slack``: nearer than some
+1e-30 of all that a plan does. So ends of tasks are in the order of
+:func:`~ddlopt.models.deployment.plan.simulator.simulate.simulate`, which has fractions: data would have to be made for
+times to be so near and not the same.
 """
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
-from ddlopt.models.deployment.plan.shares import UNITS
+from ddlopt.models.deployment.plan.shares import UNITS, time_at
 from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s, collective_bandwidth
 
 Words = npt.NDArray[np.uint64]
+Rows = list[list[Fraction]]
 
+FINER = 34
+"""Binary digits that ticks of a unit of the batch have beyond those of others: there are not many more units."""
+_BITS = 126
+"""Of all ticks together: differences have a sign besides, and ends are up to twice as large as rounded powers say."""
 _WORD = 2**64 - 1  # all bits of one
-_NEAR_BITS = 125
-"""Binary digits of the difference that words must tell, with room for what floats err."""
-_MOST_BITS = 177
-"""Of the product of a step in ticks and the number of its tasks: floats, of 53 digits, err by less then."""
 
 
 class Ticks(NamedTuple):
@@ -40,16 +37,14 @@ class Ticks(NamedTuple):
     time : (operators, works, 2)
     reduce : (operators, device group choices, 2)
     moved : (tensors, rates, 2)
-        Of a unit of the batch, without latency.
+        Of a unit of the batch, without latency, times 2^``FINER``.
     sent : (operators, rates, 2)
         Of the gradient, with latency.
     latency : (2,)
-    time_s, reduce_s : (operators, works), (operators, device group choices)
-        The nearest floats.
-    near_s : float
-        Sums of seconds that differ by less are compared in words.
+    scale_s : float
+        Seconds of 2^64 ticks.
     slack : int
-        Ticks by which sums that are the same may differ; 0 where durations are not rounded.
+        Ticks by which sums that are the same may differ.
     """
 
     time: Words
@@ -57,9 +52,7 @@ class Ticks(NamedTuple):
     moved: Words
     sent: Words
     latency: Words
-    time_s: npt.NDArray[np.float64]
-    reduce_s: npt.NDArray[np.float64]
-    near_s: float
+    scale_s: float
     slack: np.uint64
 
 
@@ -70,77 +63,29 @@ def ticks_of(
     rates: Sequence[float],
 ) -> Ticks:
     """Durations for device types and parts of the batch, choices of device groups, and bandwidths."""
-    computing = [_lines(instance.shares, times) for operator in instance.operators for times in [operator.times_s]]
-    latency = Fraction(instance.latency_s)
-    per_byte = [1 / Fraction(rate) for rate in rates]
-    moved = [[Fraction(tensor.size_bytes) / UNITS * each for each in per_byte] for tensor in instance.tensors]
-    sent = [
-        [Fraction(operator.gradient_bytes) * each + latency for each in per_byte] for operator in instance.operators
+    latency, per_byte = Fraction(instance.latency_s), [1 / Fraction(rate) for rate in rates]
+    time = [
+        [Fraction(time_at(instance.shares, each.times_s[kind], units, Fraction)) for kind, units in works]
+        for each in instance.operators
     ]
+    whole = [[Fraction(tensor.size_bytes) * each for each in per_byte] for tensor in instance.tensors]
+    sent = [[Fraction(own.gradient_bytes) * each + latency for each in per_byte] for own in instance.operators]
     reduce = _reduces(instance, chosen)
-    used = [latency, *(each for rows in (moved, sent, reduce) for row in rows for each in row)]
-    used += [each for lines in computing for own in lines.values() for line in own for each in line]
-    per_s = math.lcm(*{each.denominator for each in used})
-
-    def ticks(exact: Fraction) -> int:
-        return exact.numerator * (per_s // exact.denominator)
-
-    pieces = [_piece(instance.shares, units) for _, units in works]
-    time = []
-    for lines in computing:
-        known = {kind: [(ticks(fixed), ticks(slope)) for fixed, slope in own] for kind, own in lines.items()}
-        row = []
-        for (kind, units), piece in zip(works, pieces, strict=True):
-            fixed_ticks, slope_ticks = known[kind][piece]
-            row.append(max(0, fixed_ticks + slope_ticks * units))
-        time.append(row)
-    reduces, moves, sends = ([[ticks(each) for each in row] for row in table] for table in (reduce, moved, sent))
-    tasks, longest = _most(instance, time, reduces, moves, sends, ticks(latency))
-    shift = max(0, (tasks * longest).bit_length() - _MOST_BITS)
-    # Rounding that of a unit of the batch counts as often as there are units.
-    slack = np.uint64(2 * tasks * UNITS if shift else 0)
-    time_s, reduce_s = (
-        np.array([[_quotient(each, per_s) for each in row] for row in table]) for table in (time, reduces)
-    )
+    tasks, all_s = _most(instance, time, reduce, whole, sent, latency)
+    exponent = _exponent(all_s) - _BITS
+    moved = [[each / UNITS for each in row] for row in whole]
     return Ticks(
-        _words(time, shift),
-        _words(reduces, shift),
-        _words(moves, shift),
-        _words(sends, shift),
-        _words([[ticks(latency)]], shift)[0, 0],
-        time_s,
-        reduce_s,
-        _quotient(1 << (_NEAR_BITS + shift), per_s),
-        slack,
+        _words(time, exponent),
+        _words(reduce, exponent),
+        _words(moved, exponent - FINER),
+        _words(sent, exponent),
+        _words([[latency]], exponent)[0, 0],
+        math.ldexp(1.0, max(-1074, min(exponent + 64, 1023))),
+        np.uint64(3 * tasks),
     )
 
 
-def _lines(
-    shares: Sequence[float], times_s: dict[str, tuple[float, ...]]
-) -> dict[str, list[tuple[Fraction, Fraction]]]:
-    """By device type the straight lines of :func:`~.time_at`: seconds for no unit of the batch, and for each."""
-    at = [Fraction(share) * UNITS for share in shares]
-    found = {}
-    for kind, times in times_s.items():
-        exact = [Fraction(time) for time in times]
-        if len(shares) == 1:
-            found[kind] = [(Fraction(), exact[0] / UNITS)]
-            continue
-        slopes = [(high - low) / (above - below) for (high, low), (above, below) in zip(
-            pairwise(exact), pairwise(at), strict=True)]  # fmt: skip
-        found[kind] = [
-            (low - slope * below, slope) for low, slope, below in zip(exact[1:], slopes, at[1:], strict=True)
-        ]
-    return found
-
-
-def _piece(shares: Sequence[float], units: int) -> int:
-    """Which of these lines is for a part of the batch."""
-    share = Fraction(units, UNITS)
-    return next((k for k, above in enumerate(shares[1:]) if share >= Fraction(above)), max(0, len(shares) - 2))
-
-
-def _reduces(instance: DeploymentInstance, chosen: Sequence[tuple[int, ...]]) -> list[list[Fraction]]:
+def _reduces(instance: DeploymentInstance, chosen: Sequence[tuple[int, ...]]) -> Rows:
     known: dict[tuple[float, float], Fraction] = {}
     rates = [collective_bandwidth(instance, each) for each in chosen]
     rows = []
@@ -155,38 +100,38 @@ def _reduces(instance: DeploymentInstance, chosen: Sequence[tuple[int, ...]]) ->
     return rows
 
 
+def _exponent(value: Fraction) -> int:
+    """That of a power of two above a number."""
+    return value.numerator.bit_length() - value.denominator.bit_length() + 1
+
+
 def _most(
-    instance: DeploymentInstance,
-    time: list[list[int]],
-    reduce: list[list[int]],
-    moved: list[list[int]],
-    sent: list[list[int]],
-    latency: int,
-) -> tuple[int, int]:
-    """Of any plan: how many tasks there are at most, and ticks of all of them together."""
+    instance: DeploymentInstance, time: Rows, reduce: Rows, whole: Rows, sent: Rows, latency: Fraction
+) -> tuple[int, Fraction]:
+    """Of any plan: how many tasks there are at most, and more than all of them together take."""
     devices = instance.devices
-    tasks, ticks = 8, 0
+
+    def above(row: list[Fraction]) -> Fraction:
+        # Powers of two, as sums of other fractions take long.
+        most = max(row)
+        return Fraction(2) ** _exponent(most) if most else most
+
+    tasks, all_s = 8, Fraction(1, 2**1000)
     for place in range(len(instance.operators)):
         tasks += 3 * devices + 1
-        ticks += devices * (max(time[place]) + 2 * max(sent[place])) + max(reduce[place])
-    for tensor, row in zip(instance.tensors, moved, strict=True):
-        tasks += 2 * devices * len(tensor.consumers)
-        ticks += 2 * devices * len(tensor.consumers) * (max(row) * UNITS + latency)
-    return tasks, ticks
+        all_s += devices * (above(time[place]) + 2 * above(sent[place])) + above(reduce[place])
+    for tensor, row in zip(instance.tensors, whole, strict=True):
+        transfers = 2 * devices * len(tensor.consumers)
+        tasks += transfers
+        all_s += transfers * (above(row) + above([latency]))
+    return tasks, all_s
 
 
-def _words(table: Sequence[Sequence[int]], shift: int) -> Words:
-    columns = len(table[0]) if table else 1
-    found = np.zeros((len(table), columns, 2), np.uint64)
+def _words(table: Rows, exponent: int) -> Words:
+    """Ticks of 2^``exponent`` seconds, rounded down."""
+    found = np.zeros((len(table), len(table[0]) if table else 1, 2), np.uint64)
     for i, row in enumerate(table):
         for j, each in enumerate(row):
-            ticks = each >> shift
+            ticks = (each.numerator << max(0, -exponent)) // (each.denominator << max(0, exponent))
             found[i, j] = (ticks >> 64) & _WORD, ticks & _WORD
     return found
-
-
-def _quotient(numerator: int, denominator: int) -> float:
-    try:
-        return numerator / denominator
-    except OverflowError:
-        return math.inf

@@ -34,8 +34,7 @@ and parts are, or none; the buffer of its first gradient."""
 _REPLICA = np.dtype([(name, _NUMBER) for name in ("device", "first", "last", "seat", "task")])
 """Its device, its part of the batch, its seat in the tables, its task."""
 _TASK = np.dtype(
-    [("duration_s", np.float64), ("finish_s", np.float64)]
-    + [(name, np.uint64) for name in ("length_high", "length_low", "finish_high", "finish_low")]
+    [(name, np.uint64) for name in ("length_high", "length_low", "finish_high", "finish_low")]
     + [
         (name, _NUMBER)
         for name in (
@@ -44,18 +43,16 @@ _TASK = np.dtype(
         )
     ]
 )
-"""How long it takes and when it ends, in seconds and in the two words of ticks; its resource, or none if it only
-gathers others; how many tasks it waits for; first and last edge to what waits for it; its edges from what it waits for;
-the buffer that a transfer makes, or none; of a computation the operator and the replica, or none; when it became ready;
-who is behind it in the queue of its resource; of a transfer the one of the same tensor to the same device before it."""
+"""How long it takes and when it ends, each in two words of ticks; its resource, or none if it only gathers others; how
+many tasks it waits for; first and last edge to what waits for it; its edges from what it waits for; the buffer that a
+transfer makes, or none; of a computation the operator and the replica, or none; when it became ready; who is behind it
+in the queue of its resource; of a transfer the one of the same tensor to the same device before it."""
 _PARCEL = np.dtype([(name, _NUMBER) for name in ("source", "low", "high")])
 """Of a transfer, by the number of its task: sending device and part of the batch."""
 _EDGE = np.dtype([(name, _NUMBER) for name in ("to", "next", "buffer")])
 """The task that waits; the next edge from the same task; the buffer that it needs, or none."""
 _BUFFER = np.dtype([("made", np.float64), ("size", np.float64), ("device", _NUMBER), ("users", _NUMBER)])
 """Bytes that each make adds, bytes there; where; tasks that still need it."""
-_EVENT = np.dtype([("finish_s", np.float64), ("task", _NUMBER), ("turn", _NUMBER)])
-"""When a task that is the first of its queue ends; which one; its turn."""
 
 
 class Work(NamedTuple):
@@ -78,11 +75,11 @@ class Work(NamedTuple):
         Buffers.
     used : (3,)
         Tasks, edges and buffers.
-    free, queue : (resources,)
-        Until when it is taken, and the last task in its queue, or none.
-    free_high, free_low : (resources,)
-        The same time in ticks.
-    event : (resources,) records
+    free : (resources, 2)
+        Until when it is taken, in ticks.
+    queue : (resources,)
+        The last task in its queue, or none.
+    event : (resources,)
         The first task of each queue, the one that ends last before the others.
     holding, peak : (devices,)
         Bytes, now and at most.
@@ -98,11 +95,9 @@ class Work(NamedTuple):
     found: npt.NDArray[np.uint32]
     stock: Records
     used: npt.NDArray[np.uint32]
-    free: Floats
+    free: Words
     queue: npt.NDArray[np.uint32]
-    free_high: Words
-    free_low: Words
-    event: Records
+    event: npt.NDArray[np.uint32]
     holding: Floats
     peak: Floats
 
@@ -118,9 +113,7 @@ COLUMNS = (
     *map(_records, (_TASK, _PARCEL, _EDGE)),
     types.u4[:, ::1],
     _records(_BUFFER),
-    *(types.u4[::1], types.f8[::1], types.u4[::1], types.u8[::1], types.u8[::1]),
-    _records(_EVENT),
-    *(types.f8[::1], types.f8[::1]),
+    *(types.u4[::1], types.u8[:, ::1], types.u4[::1], types.u4[::1], types.f8[::1], types.f8[::1]),
 )
 """Types of the tables, in order."""
 
@@ -140,11 +133,9 @@ def workspace(tables: Tables, room: int) -> Work:
         found=np.zeros((room, 2), _NUMBER),
         stock=np.zeros(room, _BUFFER),
         used=np.zeros(3, _NUMBER),
-        free=np.zeros(resources),
+        free=np.zeros((resources, 2), np.uint64),
         queue=np.zeros(resources, _NUMBER),
-        free_high=np.zeros(resources, np.uint64),
-        free_low=np.zeros(resources, np.uint64),
-        event=np.zeros(resources, _EVENT),
+        event=np.zeros(resources, _NUMBER),
         holding=np.zeros(devices),
         peak=np.zeros(devices),
     )

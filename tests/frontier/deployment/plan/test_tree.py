@@ -125,7 +125,7 @@ def test_no_bound_of_a_part_of_a_plan_is_above_its_time(seed, every):
     room, simulator = room_for(looked_up), Simulator(instance, choices.actions)
     counts = [len(own) for own in choices.of_groups]
     plans = rng.integers(counts, size=(40, len(counts)))
-    times, _ = simulator.run_each(*choices.rows(plans))
+    times, _ = simulator.run_all(*choices.rows(plans))
     met = 0
     for plan, time_s in zip(plans, times, strict=True):
         decided = plan.copy()
@@ -206,7 +206,7 @@ def test_prices_of_what_is_left_are_not_above_the_time_and_grow_with_what_is_dec
     ahead = ahead_of(mixes_of(BestPrices(instance), instance.groups), choices)
     counts = [len(own) for own in choices.of_groups]
     plans = rng.integers(counts, size=(30, len(counts)))
-    times, _ = Simulator(instance, choices.actions).run_each(*choices.rows(plans))
+    times, _ = Simulator(instance, choices.actions).run_all(*choices.rows(plans))
     near = 0.0
     for plan, time_s in zip(plans, times, strict=True):
         chosen, before_s = np.full(len(counts), -1), 0.0
