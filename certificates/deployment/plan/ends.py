@@ -108,7 +108,7 @@ def ends(tables: Tables, flow: Flow, chosen: Ints) -> int:
             flow.first[place] = first
             last = max(last, every + tables.reduce[place, choice])
             _send(tables, flow, chosen, place, choice)
-            _release(tables, flow, chosen, place, seat)
+            pass
             continue
         first, ended = NEVER, NEVER
         for i in range(tables.seats_at[place], tables.seats_at[place + 1]):

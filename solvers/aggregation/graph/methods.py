@@ -75,8 +75,7 @@ ENTRIES = entries(
     ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:SingleLayerFlow"),
     ("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
     ("first-switch", "heuristic", "shortest routes; the first switch with a free slot aggregates", "strategies:ShortestRoutes", {"rule": "first-switch"}),
-    ("takahashi-matsuyama", "heuristic", "Steiner trees, the nearest worker first", "greedy:TakahashiMatsuyama"),
-    ("water-filling", "heuristic", "goal rates; the widest tree beside the others' max-min rates", "greedy:WaterFilling"),
+    ("takahashi-matsuyama", "heuristic", "Steiner trees, the nearest worker first", "search:TakahashiMatsuyama"),
     ("graph-search", "heuristic", "our search; jobs are taken out and sent anew at prices of what is busy", "search:GraphSearch"),
     ("ring", "reference", "ring all-reduce among the workers on the same network", "ring:Ring"),
 )  # fmt: skip

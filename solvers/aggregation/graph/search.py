@@ -76,9 +76,7 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
         now = case.read(start) if isinstance(start, AggregationTrees) else None
         if now is None:
             now = first_trees(case, rng, clock)
-        best, before = case.forest(), case.forest(MOST_JOBS)
-        for j in range(len(instance.jobs)):
-            kernels.copy_job(now, j, best, j)
+        best, before = Forest(*(each.copy() for each in now)), case.forest(MOST_JOBS)
         hottest = (_EFFORT.rates_heat if instance.goal == "rates" else _EFFORT.heat) if self.heat is None else self.heat
         goal, done, bound = np.inf, 0, graph_bound(instance)
         while done < self.rounds and not clock.expired:
@@ -94,6 +92,29 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
                 clock.report(abs(goal))
             done += rounds
         return case.answer(best), {"rounds": float(done)}
+
+
+@dataclass(frozen=True)
+class TakahashiMatsuyama(Heuristic, uses=("seed",)):
+    """Of every job the Steiner tree of Takahashi and Matsuyama: the nearest worker first, each to the nearest node.
+
+    A message may join where a switch aggregates, or has a free slot to begin; where it meets the tree elsewhere, it
+    pays for the rest of its way too. Distances are seconds for a byte, whatever other jobs send. Jobs follow one
+    another, the heaviest first.
+
+    References
+    ----------
+    H. Takahashi, A. Matsuyama, "An approximate solution for the Steiner problem in graphs", Math. Japonica 24, 1980.
+    """
+
+    name: ClassVar[str] = "takahashi-matsuyama"
+    covers: ClassVar[type[GraphInstance]] = GraphInstance
+    kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.graph.kernels.forest",)
+
+    def answer(self, instance: GraphInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
+        """A tree for every job; other orders of jobs and workers where one is left without."""
+        case = case_of(instance)
+        return case.answer(first_trees(case, np.random.default_rng(seed), clock, sharpness=0.0)), {}
 
 
 def first_trees(case: Case, rng: np.random.Generator, clock: Clock, sharpness: float = _EFFORT.sharpness) -> Forest:

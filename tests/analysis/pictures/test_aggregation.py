@@ -23,7 +23,7 @@ from ddlopt.models.aggregation import (
     TableInstance,
     evaluate,
 )
-from ddlopt.solvers.aggregation.graph.greedy import TakahashiMatsuyama
+from ddlopt.solvers.aggregation.graph.search import TakahashiMatsuyama
 from ddlopt.solvers.aggregation.hot.greedy import HotPrices
 from ddlopt.solvers.aggregation.slots.methods import best
 from ddlopt.solvers.contracts import Limits

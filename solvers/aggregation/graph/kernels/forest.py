@@ -98,7 +98,7 @@ def insert_job(net: Net, demand: Demand, forest: Forest, j: int) -> None:
     add(net, demand, forest, j, 1.0)
 
 
-@kernel(f"({NET}, {DEMAND}, {FOREST}, i8)")
+@inner()
 def remove_job(net: Net, demand: Demand, forest: Forest, j: int) -> None:
     """Take a job out of the network."""
     add(net, demand, forest, j, -1.0)
@@ -116,7 +116,7 @@ def busiest(loads: Floats) -> int:
     return best
 
 
-@kernel(f"({NET}, {DEMAND}, {FOREST})")
+@inner()
 def objective(net: Net, demand: Demand, forest: Forest) -> float:
     """The goal, to be minimised: a sum of rates counts as negative."""
     link, switch = forest.link, forest.switch
@@ -238,7 +238,7 @@ def route_job(
     return True
 
 
-@kernel(f"({FOREST}, i8, {FOREST}, i8)")
+@inner()
 def copy_job(source: Forest, j: int, target: Forest, place: int) -> None:
     """Copy the tree of a job and its counts to a place of a forest; loads are left."""
     senders = source.senders[j, 0]

@@ -11,10 +11,9 @@ from ddlopt.instances.generators import generate
 from ddlopt.models.aggregation import AggregationTrees, GraphInstance, evaluate
 from ddlopt.models.errors import InstanceError, OptionError
 from ddlopt.solvers.aggregation.graph.arrays import case_of
-from ddlopt.solvers.aggregation.graph.greedy import TakahashiMatsuyama, WaterFilling, max_min
 from ddlopt.solvers.aggregation.graph.methods import ENTRIES, strategy
 from ddlopt.solvers.aggregation.graph.ring import Ring
-from ddlopt.solvers.aggregation.graph.search import GraphSearch
+from ddlopt.solvers.aggregation.graph.search import GraphSearch, TakahashiMatsuyama
 from ddlopt.solvers.aggregation.graph.strategies import STRATEGIES, ShortestRoutes, aggregated
 from ddlopt.solvers.contracts import Limits, Status, better
 
@@ -24,7 +23,7 @@ GOALS = ("utilization", "congestion", "rates")
 
 
 def methods(instance):
-    all_ = [TakahashiMatsuyama(), WaterFilling(), SEARCH]
+    all_ = [TakahashiMatsuyama(), SEARCH]
     all_ += [ShortestRoutes(rule) for rule in STRATEGIES]
     return [method for method in all_ if method.refuses(instance) is None]
 
@@ -165,15 +164,6 @@ def test_an_answer_comes_back_from_arrays_unchanged():
     assert {frozenset(tree) for tree in back.trees} == {frozenset(tree) for tree in solution.trees}
     broken = AggregationTrees(instance=instance.name, trees=solution.trees[:-1])
     assert case.read(broken) is None
-
-
-def test_max_min_rates_are_those_of_the_check():
-    instance = generate("aggregation", "leaf-spine", 3, goal="rates", jobs=5, spine_bandwidth_bytes_per_s=4e9, slots=1)
-    result = WaterFilling().solve(instance, LIMITS)
-    case = case_of(instance)
-    rates = max_min(case, case.read(result.solution))
-    assert rates.sum() == pytest.approx(result.details["max_min_bytes_per_s"])
-    assert "it raises rates, and the goal is congestion" in WaterFilling().refuses(generate("aggregation", "torus", 0))
 
 
 def ring_of(count, **fields):
