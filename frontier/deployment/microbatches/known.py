@@ -9,7 +9,7 @@ from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.microbatches.ticks import exact_ticks, order_of, words_of
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.solvers.deployment.microbatches.list_scheduling import best_list
+from ddlopt.solvers.deployment.microbatches.search import OrderSearch
 from ddlopt.solvers.deployment.microbatches.timing import fits, value
 from ddlopt.solvers.deployment.microbatches.zero_bubble import ZeroBubble
 from ddlopt.solvers.deployment.microbatches.zero_bubble_v import ZeroBubbleV
@@ -46,9 +46,7 @@ class Known:
         """Take the orders that need no search: by lists, and of the papers that fill holes."""
         ticks, instance = self.ticks, self.ticks.instance
         self.take(order_of(ticks, simple_words(ticks)))
-        words, _ = best_list(ticks, self.clock)
-        if words is not None:
-            self.take(order_of(ticks, words))
+        self.take(OrderSearch(tries=0).answer(instance, 0, self.clock, None)[0])
         for made in (ZeroBubble(), ZeroBubble(doubled=True), ZeroBubbleV()):
             if not (self.closed or self.clock.expired) and made.refuses(instance) is None:
                 with suppress(NoSolutionError):

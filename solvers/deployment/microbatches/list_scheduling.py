@@ -1,15 +1,10 @@
-"""Orders in time: a device that is free begins the most urgent pass that is ready and fits."""
+"""Greedy list scheduling: a device that is free begins the most urgent pass that is ready and fits."""
 
 import heapq
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
-from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
-from ddlopt.models.deployment.microbatches.simple_order import simple_words
-from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W, exact_ticks, order_of
-from ddlopt.solvers.deployment.microbatches.timing import value
-from ddlopt.solvers.heuristic import Clock, Heuristic
+from ddlopt.models.deployment.microbatches.ticks import B, F, Kind, Ticks, W
+from ddlopt.solvers.heuristic import Clock
 
 _NEVER = 1 << 200
 """Ticks, later than anything."""
@@ -45,7 +40,6 @@ class _State:
         self.ticks, self.rule = ticks, rule
         n = ticks.instance.micro_batches
         self.n = n
-        self.began = dict.fromkeys(ticks.kinds, 0)
         self.ends: dict[Kind, list[int]] = {kind: [] for kind in ticks.kinds}
         self.free = [0] * ticks.instance.devices
         self.taken = [0] * ticks.instance.devices
@@ -54,9 +48,13 @@ class _State:
         # Where a device has one chunk, what fits can always end.
         self.simple = len(ticks.instance.chunks) == ticks.instance.devices
 
+    def began(self, kind: Kind) -> int:
+        """Passes that have begun; when they end is known."""
+        return len(self.ends[kind])
+
     def ready(self, kind: Kind) -> int:
         """When the next pass of a kind can begin as far as others are concerned; never, where that is not known."""
-        number = self.began[kind]
+        number = self.began(kind)
         if number == self.n:
             return _NEVER
         at = 0
@@ -76,10 +74,10 @@ class _State:
 
     def _safe(self, chunk: int) -> bool:
         """Whether micro-batches can be ended one by one after one more F: the oldest of some chain, again and again."""
-        ticks, began = self.ticks, self.began
+        ticks = self.ticks
         free = [room - taken for room, taken in zip(ticks.room, self.taken, strict=True)]
         free[ticks.device[chunk]] -= ticks.cells[chunk, F]
-        forward = {c: began[c, F] + (c == chunk) for c in range(len(ticks.device))}
+        forward = {c: self.began((c, F)) + (c == chunk) for c in range(len(ticks.device))}
         # What has had F everywhere is ended without more memory.
         oldest = [min(forward[c] for c in chain) for chain in ticks.instance.chains]
         for chain, number in zip(ticks.instance.chains, oldest, strict=True):
@@ -106,15 +104,14 @@ class _State:
 
     def _held(self, chunk: int, number: int) -> int:
         """Cells that the first micro-batches hold on a chunk on which all of them had F."""
-        cells, began = self.ticks.cells, self.began
-        held = number * cells[chunk, F] - began[chunk, B] * cells[chunk, B]
-        return held - began[chunk, W] * cells[chunk, W] if (chunk, W) in began else held
+        held = number * self.ticks.cells[chunk, F]
+        given_back = [kind for kind in ((chunk, B), (chunk, W)) if kind in self.ends]
+        return held - sum(self.began(kind) * self.ticks.cells[kind] for kind in given_back)
 
     def begin(self, kind: Kind, now: int) -> int:
         """Run the next pass of a kind; when it ends."""
         device = self.ticks.device[kind[0]]
         end = now + self.ticks.time[kind]
-        self.began[kind] += 1
         self.ends[kind].append(end)
         self.free[device] = end
         self.words[device].append(kind)
@@ -135,10 +132,10 @@ class _State:
                 continue
             chunk, what = kind
             if what == W:
-                if at <= now and self.began[kind] < weights:
-                    weight, weights = kind, self.began[kind]
+                if at <= now and self.began(kind) < weights:
+                    weight, weights = kind, self.began(kind)
                 continue
-            if what == F and (self.began[kind] - len(self.ends[chunk, B]) >= rule.ahead[chunk] or not self.fits(chunk)):
+            if what == F and (self.began(kind) - len(self.ends[chunk, B]) >= rule.ahead[chunk] or not self.fits(chunk)):
                 continue
             soonest = min(soonest, at)
             if at <= now:
@@ -146,17 +143,14 @@ class _State:
                 order = (
                     (what == F) != rule.forward_first,
                     -place if rule.late_first or what == B else place,
-                    self.began[kind],
+                    self.began(kind),
                 )
                 if best is None or order < rank:
                     best, rank = kind, order
         if best is not None:
             return best, now
-        if weight is not None and (soonest - now) * 100 > rule.patience * ticks.time[weight]:
-            return weight, now
-        if weight is not None and soonest == _NEVER:
-            return weight, now
-        return None, soonest
+        patient = weight is None or (soonest - now) * 100 <= rule.patience * ticks.time[weight]
+        return (None, soonest) if patient else (weight, now)
 
 
 def schedule(ticks: Ticks, rule: Rule, clock: Clock | None = None) -> list[list[Kind]] | None:
@@ -186,7 +180,7 @@ def schedule(ticks: Ticks, rule: Rule, clock: Clock | None = None) -> list[list[
                     left -= 1
                     moved = True
                     heapq.heappush(events, end)
-                    for _, lag in [(end, lag) for lag in _lags(ticks, kind)]:
+                    for lag in _lags(ticks, kind):
                         heapq.heappush(events, end + lag)
     return None if left else state.words
 
@@ -213,55 +207,3 @@ def rules(ticks: Ticks) -> list[Rule]:
                 for late_first in (True, False):
                     found.append(Rule(tuple(ahead), patience, forward_first, late_first))
     return list(dict.fromkeys(found))
-
-
-@dataclass(frozen=True)
-class ListScheduling(Heuristic, uses=()):
-    """Greedy list scheduling: B first, F next, W where nothing else is ready.
-
-    A device that is free begins what is most urgent of what is ready and fits, with an eye on what will be ready soon.
-    F is begun only if the micro-batches in flight can still be ended one after another in the memory that is left.
-    Several rules are tried, which differ in how far F runs ahead of B, whether F goes before B that far, and how long a
-    device waits rather than begin a W; the best order is the answer. Where none ends in time, or none fits, it is 1F1B
-    with as few micro-batches in flight as fit, or one micro-batch after another.
-
-    Parameters
-    ----------
-    plain : bool
-        The first rule only.
-
-    References
-    ----------
-    P. Qi et al., "Zero bubble (almost) pipeline parallelism", ICLR 2024, section 3.1, for rules of this kind; these
-    are ours.
-    """
-
-    plain: bool = False
-
-    name: ClassVar[str] = "list-scheduling"
-    covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
-
-    def answer(self, instance: MicroBatchInstance, seed: int, clock: Clock, start: Any) -> Any:
-        """The order."""
-        require_room(instance)
-        ticks = exact_ticks(instance)
-        found, tried = best_list(ticks, clock, 1 if self.plain else None)
-        return order_of(ticks, simple_words(ticks) if found is None else found), {"rules": float(tried)}
-
-
-def best_list(ticks: Ticks, clock: Clock, most: int | None = None) -> tuple[list[list[Kind]] | None, int]:
-    """The best words by a rule, and how many rules were tried."""
-    best, least, tried = None, None, 0
-    low = ticks_bound(ticks)
-    for rule in rules(ticks)[:most]:
-        if clock.expired or (least is not None and least <= low):
-            break
-        tried += 1
-        words = schedule(ticks, rule, clock)
-        if words is None:
-            continue
-        ticked = value(ticks, tuple(map(tuple, words)))
-        if ticked is not None and (least is None or ticked < least):
-            best, least = words, ticked
-            clock.report(float(ticks.seconds(ticked)))
-    return best, tried

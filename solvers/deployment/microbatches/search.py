@@ -1,4 +1,4 @@
-"""A search of ours: rules of list scheduling, drawn and changed a little at a time."""
+"""A search of ours: rules of list scheduling, all plain ones, then drawn and changed a little at a time."""
 
 import random
 from dataclasses import dataclass, replace
@@ -18,28 +18,42 @@ Words = tuple[tuple[tuple[int, int], ...], ...]
 
 @dataclass(frozen=True)
 class OrderSearch(Heuristic, uses=("seed",)):
-    """Iterated search over rules of list scheduling.
+    """Iterated search over rules of list scheduling; without tries it is list scheduling.
+
+    A device that is free begins what is most urgent of what is ready and fits: B first, F next, W where nothing else is
+    ready, with an eye on what will be ready soon. F is begun only if the micro-batches in flight can still be ended one
+    after another in the memory that is left. Rules differ in how far F runs ahead of B, whether F goes before B that
+    far, and how long a device waits rather than begin a W.
 
     1. All plain rules; the best one is the first incumbent.
     2. Again and again a rule near the incumbent's: one or two chunks may be further ahead or less, or another patience
        or priority. It is taken if its order is no worse. After ``patience`` rules without a better order the search
        goes on from a drawn one of the plain rules.
 
-    It ends where an order meets the combinatorial bound. Where no rule has ended in time, the answer is that of
-    list scheduling then.
+    It ends where an order meets the combinatorial bound. Where no rule has ended in time, or none fits, the answer is
+    1F1B with as few micro-batches in flight as fit, or one micro-batch after another.
 
     Parameters
     ----------
     tries : int
-        How many rules.
+        How many rules after the plain ones.
     patience : int
+
+    References
+    ----------
+    P. Qi et al., "Zero bubble (almost) pipeline parallelism", ICLR 2024, section 3.1, for rules of this kind; these
+    are ours.
     """
 
     tries: int = 400
     patience: int = 60
 
-    name: ClassVar[str] = "order-search"
     covers: ClassVar[type[MicroBatchInstance]] = MicroBatchInstance
+
+    @property
+    def name(self) -> str:
+        """Of the method."""
+        return "order-search" if self.tries else "list-scheduling"
 
     def answer(self, instance: MicroBatchInstance, seed: int, clock: Clock, start: Any) -> Any:
         """The order."""
