@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, Option
 from ddlopt import instances
+from ddlopt.analysis.lab.plan_prior.beam import beam
 from ddlopt.analysis.lab.plan_prior.expert import Counted, searched
 from ddlopt.analysis.lab.plan_prior.network import weights_in
 from ddlopt.analysis.lab.plan_prior.priors import GraphPrior
@@ -26,7 +27,6 @@ from ddlopt.instances.library.deployment.plan import NETWORKS
 from ddlopt.models.deployment.plan.simulator.simulate import simulate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.actions import Action
-from ddlopt.solvers.deployment.plan.beam import beam
 from ddlopt.solvers.deployment.plan.priors import State, TablePrior, prior_named, uniform
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.search import Walk

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ddlopt.analysis.lab.plan_prior.beam import beam
 from ddlopt.analysis.lab.plan_prior.drawn import instances
 from ddlopt.analysis.lab.plan_prior.expert import Counted, searched
 from ddlopt.analysis.lab.plan_prior.network import Weights
 from ddlopt.analysis.lab.plan_prior.priors import GraphPrior
 from ddlopt.models.deployment import DeploymentInstance
-from ddlopt.solvers.deployment.plan.beam import beam
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.tag import TreeSearch
 

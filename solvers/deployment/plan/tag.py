@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance
 from ddlopt.models.tolerances import TINY
-from ddlopt.solvers.deployment.plan.beam import beam
 from ddlopt.solvers.deployment.plan.priors import OWN, Prior, State, kernels_of, known, prior_named
 from ddlopt.solvers.deployment.plan.rater import PlanRater, Rating
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -19,14 +18,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _ROOM = "ddlopt.solvers.deployment.plan"
-Decode = Literal["playouts", "argmax", "beam"]
-DECODES: tuple[Decode, ...] = get_args(Decode)
 Fill = Literal["first", "prior"]
 FILLS: tuple[Fill, ...] = get_args(Fill)
 _PLAYOUTS = 800
 """TAG's default."""
-_WIDTH = 8
-"""Of a beam: with 40 groups it rates 320 plans, fewer than there are playouts."""
 _CHILDREN_AT_ONE = 10
 """Exploration weighs the root of the number of actions divided by this, as in TAG's released code."""
 
@@ -150,13 +145,8 @@ class Tag(Heuristic, uses=("seed",)):
         As many as TAG's default; fewer where the time is up.
     by_speed : bool
         Whether the batch may also be split by speed, which TAG does not do.
-    decode : {"playouts", "argmax", "beam"}
-        Search the tree, or do without: take the likeliest action of each group, or keep a beam of likely plans. The
-        best plan met on the way is the answer.
-    width : int
-        Of the beam.
     fill : {"first", "prior"}
-        Of playouts: what groups that are not decided do, as the first one, as in TAG, or what the prior prefers.
+        What groups that are not decided do: as the first one, as in TAG, or what the prior prefers.
 
     References
     ----------
@@ -167,8 +157,6 @@ class Tag(Heuristic, uses=("seed",)):
     prior: str = "uniform"
     playouts: int = _PLAYOUTS
     by_speed: bool = False
-    decode: Decode = "playouts"
-    width: int = _WIDTH
     fill: Fill = "first"
 
     covers = DeploymentInstance
@@ -179,21 +167,12 @@ class Tag(Heuristic, uses=("seed",)):
                 f"prior is {self.prior!r}; use one of: {', '.join(known())}. Others are announced by packages; where "
                 "ddlopt's own 'learned' and 'graph' are missing, install ddlopt again"
             )
-        for option, value, choices in (("decode", self.decode, DECODES), ("fill", self.fill, FILLS)):
-            if value not in choices:
-                raise ValueError(f"{option} is {value!r}; use one of: {', '.join(choices)}")
-        for option in ("playouts", "width"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"{option} is {getattr(self, option)}; it must be at least 1")
-        for option, value, plain in (("decode", self.decode, "playouts"), ("fill", self.fill, "first")):
-            if value != plain and self.prior == "uniform":
-                raise ValueError(f"{option}={value} takes a prior that prefers something, such as prior=graph")
-        if self.decode != "playouts" and self.fill != "first":
-            raise ValueError(f"fill does nothing with decode={self.decode}; leave it out")
-        if self.decode != "playouts" and self.playouts != _PLAYOUTS:
-            raise ValueError(f"playouts does nothing with decode={self.decode}; leave it out")
-        if self.decode != "beam" and self.width != _WIDTH:
-            raise ValueError(f"width does nothing with decode={self.decode}; give decode=beam, or leave it out")
+        if self.fill not in FILLS:
+            raise ValueError(f"fill is {self.fill!r}; use one of: {', '.join(FILLS)}")
+        if self.playouts < 1:
+            raise ValueError(f"playouts is {self.playouts}; it must be at least 1")
+        if self.fill != "first" and self.prior == "uniform":
+            raise ValueError(f"fill={self.fill} takes a prior that prefers something, such as prior=graph")
 
     def kernels_for(self, instance: DeploymentInstance) -> tuple[str, ...]:
         """The simulator, and what the prior calls."""
@@ -202,16 +181,12 @@ class Tag(Heuristic, uses=("seed",)):
     @property
     def name(self) -> str:
         """``tag``, with the prior and how it is used where these are not the defaults."""
-        return spelled("tag", self, "prior", "decode", "fill")
+        return spelled("tag", self, "prior", "fill")
 
     def answer(self, instance: DeploymentInstance, seed: int, clock: Clock, start: Any) -> Answer[Deployment]:
-        """The best deployment that a playout came to, or that was met on the way to the likeliest."""
+        """The best deployment that a playout came to."""
         rater = PlanRater(instance, ("even", "speed") if self.by_speed else ("even",))
         prior = prior_named(self.prior, rater, clock)
-        if self.decode != "playouts":
-            said_s = beam(rater, prior, self.width if self.decode == "beam" else 1, clock)
-            said = {"said_s": said_s} if math.isfinite(said_s) else {}
-            return rater.deployment(), {**said, "rated": rater.rated}
         search = TreeSearch(rater, prior, np.random.default_rng(seed), self.fill)
         played, known = 0, math.inf
         while played < self.playouts and not clock.expired:

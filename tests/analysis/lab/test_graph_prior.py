@@ -8,6 +8,7 @@ from deployment_plans import random_instance
 from volume import for_each
 
 from ddlopt.analysis.lab.plan_prior import graph_network
+from ddlopt.analysis.lab.plan_prior.beam import beam
 from ddlopt.analysis.lab.plan_prior.expert import searched
 from ddlopt.analysis.lab.plan_prior.feedback import Observer
 from ddlopt.analysis.lab.plan_prior.graph import FEATURES, Inputs, StateGraph
@@ -18,7 +19,6 @@ from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.deployment.plan.simulator.simulate import _run
 from ddlopt.models.deployment.plan.simulator.tasks import Expansion
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.plan.beam import beam
 from ddlopt.solvers.deployment.plan.priors import State, TablePrior
 from ddlopt.solvers.deployment.plan.rater import PlanRater
 from ddlopt.solvers.deployment.plan.tag import Tag, TreeSearch
@@ -283,24 +283,16 @@ def test_filled_playouts_begin_with_what_the_prior_prefers():
     ("options", "spelled"),
     [
         ({}, ""),
-        ({"decode": "argmax"}, ",decode=argmax"),
-        ({"decode": "beam"}, ",decode=beam"),
         ({"fill": "prior"}, ",fill=prior"),
     ],
 )
 def test_same_seed_same_answer(options, spelled):
     instance = drawn(3)
-    made = Tag("graph", **({"playouts": 100} if "decode" not in options else {}), **options)
+    made = Tag("graph", playouts=100, **options)
     first, second = (made.solve(instance, Limits(), 5) for _ in range(2))
     assert first.method == "tag:prior=graph" + spelled
     assert first.checked
     assert first.solution == second.solution
-
-
-def test_without_time_there_is_what_was_met():
-    result = Tag("graph", decode="beam").solve(drawn(3), Limits(1e-9), 0)
-    assert result.checked
-    assert "said_s" not in result.details
 
 
 def test_probabilities_are_of_one():
@@ -316,15 +308,8 @@ def test_probabilities_are_of_one():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"decode": "sampled"}, "use one of: playouts, argmax, beam"),
-        ({"decode": "beam"}, "decode=beam takes a prior that prefers something"),
         ({"fill": "prior"}, "fill=prior takes a prior that prefers something"),
         ({"fill": "second", "prior": "graph"}, "use one of: first, prior"),
-        ({"fill": "prior", "prior": "graph", "decode": "beam"}, "fill does nothing with decode=beam"),
-        ({"decode": "argmax", "prior": "graph", "playouts": 100}, "playouts does nothing with decode=argmax"),
-        ({"decode": "argmax", "prior": "graph", "width": 4}, "width does nothing with decode=argmax"),
-        ({"prior": "graph", "width": 4}, "width does nothing with decode=playouts"),
-        ({"decode": "beam", "prior": "graph", "width": 0}, "width is 0; it must be at least 1"),
     ],
 )
 def test_options_that_do_nothing_are_refused(options, words):
