@@ -1,7 +1,7 @@
 """Every group on one device, by list scheduling: HEFT, and Baechi's m-ETF and m-SCT."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -47,13 +47,10 @@ class Costs:
     def rank_s(self) -> Floats:
         """(operators,) HEFT's upward rank: mean seconds from the start of an operator to the end of the step."""
         rank = np.zeros(len(self.instance.operators))
-        outputs: list[list[int]] = [[] for _ in rank]
-        for place, tensor in enumerate(self.instance.tensors):
-            outputs[tensor.producer].append(place)
         for node in reversed(self.instance.order):
             after = [
                 self.mean_transfer_s[place] + rank[reader]
-                for place in outputs[node]
+                for place in self.instance.outputs[node]
                 for reader in self.instance.tensors[place].consumers
             ]
             rank[node] = self.mean_s[node] + max(after, default=0.0)
@@ -81,15 +78,11 @@ class Schedule:
         self.free_s = np.zeros(self.instance.devices)
         memory = [self.instance.device_groups[group].memory_bytes for group in self.instance.device_group_of]
         self.left_bytes = np.array(memory, dtype=float)
-        self._inputs: list[list[int]] = [[] for _ in self.instance.operators]
-        for place, tensor in enumerate(self.instance.tensors):
-            for node in tensor.consumers:
-                self._inputs[node].append(place)
 
     def ready_s(self, node: int) -> Floats:
         """(devices,) when all inputs of an operator could be on each device."""
         ready = np.zeros(self.instance.devices)
-        for place in self._inputs[node]:
+        for place in self.instance.inputs[node]:
             tensor = self.instance.tensors[place]
             source = self.device_of[self.instance.operators[tensor.producer].group]
             sent = tensor.size_bytes * self.costs.s_per_byte[source]
@@ -159,7 +152,11 @@ def earliest_start(instance: DeploymentInstance, favourites: Mapping[int, int] |
     kept_until = np.zeros(instance.devices)
     sent = np.zeros(len(instance.operators))
     np.maximum.at(sent, [tensor.producer for tensor in instance.tensors], costs.mean_transfer_s)
-    for ready in _ready(instance):
+    waits = np.zeros(len(instance.operators), dtype=int)
+    for readers in instance.readers:
+        waits[list(readers)] += 1
+    ready = set(np.flatnonzero(waits == 0).tolist())
+    while ready:
         best: tuple[float, float, float, int, int] | None = None
         for node in sorted(ready):
             start = np.maximum(schedule.free_s, schedule.ready_s(node))
@@ -176,24 +173,11 @@ def earliest_start(instance: DeploymentInstance, favourites: Mapping[int, int] |
         kept_for[device] = favourites.get(node, -1)
         kept_until[device] = schedule.finish_s[node] + sent[node] if node in favourites else 0.0
         ready.remove(node)
+        for reader in instance.readers[node]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                ready.add(reader)
     return schedule.deployment()
-
-
-def _ready(instance: DeploymentInstance) -> Iterator[set[int]]:
-    """The operators whose predecessors have all been taken out of the set, as long as there are any."""
-    waits = np.zeros(len(instance.operators), dtype=int)
-    for readers in instance.readers:
-        for reader in readers:
-            waits[reader] += 1
-    ready = {node for node in instance.order if not waits[node]}
-    while ready:
-        before = set(ready)
-        yield ready
-        for node in before - ready:
-            for reader in instance.readers[node]:
-                waits[reader] -= 1
-                if not waits[reader]:
-                    ready.add(reader)
 
 
 def favourite_children(instance: DeploymentInstance) -> dict[int, int]:
