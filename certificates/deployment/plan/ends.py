@@ -6,9 +6,6 @@ is known whatever the groups are that are not decided:
 * *Links between device groups.* Transfers of an output wait for the replica that makes it and nothing else, so that the
   link takes them all when it ends, in the order of their readers. A replica that waits for it, directly or through
   others, ends later, and what it sends over the same link comes after all of that.
-* *Devices.* An operator that reads on its device only, from p and from what p has waited for there, or what something
-  in the same seat has read that p has waited for, becomes ready when p ends. Other readers of p on the device are ready
-  then at the earliest, and those that are later in the order come after it; so do all that wait for any of them there.
 * *Arrivals.* What comes to one replica over one link comes one after the other.
 
 Transfers of a tensor between the same devices, of the same part in size, count once: they may be the same.
@@ -39,10 +36,6 @@ class Flow(NamedTuple):
         before that which it sends to readers.
     always : (operators, links)
         The least ``until`` of all replicas, decided or not.
-    waited : (operators, operators)
-        Whether the second has ended on the device of each replica of the first.
-    turn, busy : (operators, devices)
-        When the device comes to a replica; when it has done what it took until a replica ends.
     transfers, transfer : (tensors,), (tensors, transfers, 3)
         Of each the holder, the device that it goes to, and the way.
     taken : (tensors, transfers)
@@ -59,9 +52,6 @@ class Flow(NamedTuple):
     until: Ints
     free: Ints
     always: Ints
-    waited: Ints
-    turn: Ints
-    busy: Ints
     transfers: Ints
     transfer: Ints
     taken: Ints
@@ -70,8 +60,8 @@ class Flow(NamedTuple):
 
 
 FLOW = (
-    "record(Flow, i8[:, ::1], i8[::1], i8[::1], i8[:, :, ::1], i8[:, :, ::1], i8[:, :, ::1], i8[:, ::1], i8[:, ::1],"
-    " i8[:, ::1], i8[:, ::1], i8[::1], i8[:, :, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1])"
+    "record(Flow, i8[:, ::1], i8[::1], i8[::1], i8[:, :, ::1], i8[:, :, ::1], i8[:, :, ::1], i8[:, ::1], i8[::1],"
+    " i8[:, :, ::1], i8[:, ::1], i8[:, ::1], i8[:, ::1])"
 )
 
 
@@ -84,8 +74,7 @@ def flow_for(tables: Tables, resources: int) -> Flow:
     links, each = tables.links[0], (operators, devices)
     shapes: tuple[tuple[int, ...], ...] = (
         each, (operators,), (devices,), (*each, links), (*each, links), (*each, links), (operators, links),
-        (operators, operators), each, each, (tensors,), (tensors, transfers, 3), (tensors, transfers),
-        (arrivals, 4), (devices, resources),
+        (tensors,), (tensors, transfers, 3), (tensors, transfers), (arrivals, 4), (devices, resources),
     )  # fmt: skip
     return Flow(*(np.zeros(shape, np.int64) for shape in shapes))
 
@@ -94,7 +83,6 @@ def flow_for(tables: Tables, resources: int) -> Flow:
 def ends(tables: Tables, flow: Flow, chosen: Ints) -> int:
     """When everything has ended at least, with what the channel does after it."""
     last = 0
-    flow.turn[:] = 0
     for place in tables.order:
         choice = chosen[tables.group[place]]
         if choice >= 0:
@@ -108,7 +96,6 @@ def ends(tables: Tables, flow: Flow, chosen: Ints) -> int:
             flow.first[place] = first
             last = max(last, every + tables.reduce[place, choice])
             _send(tables, flow, chosen, place, choice)
-            pass
             continue
         first, ended = NEVER, NEVER
         for i in range(tables.seats_at[place], tables.seats_at[place + 1]):
@@ -136,7 +123,7 @@ def _arrive(tables: Tables, flow: Flow, chosen: Ints, place: int, seat: int, dec
     at, links, seats = tables.seat_at[seat], tables.links[0], len(tables.seat_at) - 1
     size, devices, queued = tables.seat_at[seat + 1] - at, len(tables.memory), 0
     for x in range(size):
-        flow.start[x] = flow.turn[place, x] if decided else 0
+        flow.start[x] = 0
         for r in range(links):
             flow.known[place, x, r] = 0
     for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
@@ -252,67 +239,3 @@ def _send(tables: Tables, flow: Flow, chosen: Ints, place: int, choice: int) -> 
         flow.always[place, r] = NEVER
         for k in range(count):
             flow.always[place, r] = min(flow.always[place, r], flow.until[place, k, r])
-
-
-@leaf
-def _release(tables: Tables, flow: Flow, chosen: Ints, place: int, seat: int) -> None:
-    """When devices come to what reads from an operator there."""
-    seats, at = len(tables.seat_at) - 1, tables.seat_at[seat]
-    count = tables.seat_at[seat + 1] - at
-    flow.waited[place, :] = 0
-    for k in range(count):
-        flow.busy[place, k] = flow.end[place, k]
-    for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
-        producer = tables.producer[tables.inputs[i]]
-        choice = chosen[tables.group[producer]]
-        if choice < 0:
-            continue
-        source = tables.seat[producer, choice]
-        pair = source * seats + seat
-        for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-            if tables.link[e] < 0:
-                x = tables.taken_by[e]
-                flow.busy[place, x] = max(flow.busy[place, x], flow.busy[producer, tables.taken_from[e]])
-        if tables.near[pair]:
-            flow.waited[place, producer] = 1
-            for o in range(len(tables.group)):
-                flow.waited[place, o] |= flow.waited[producer, o]
-    for j in range(tables.readers_of_at[place], tables.readers_of_at[place + 1]):
-        reader = tables.readers_of[j]
-        other = chosen[tables.group[reader]]
-        if other < 0:
-            continue
-        b = tables.seat[reader, other]
-        alone = _waits_only_for(tables, flow, chosen, reader, b, place)
-        pair, target = seat * seats + b, tables.seat_at[b]
-        for e in range(tables.pair_at[pair], tables.pair_at[pair + 1]):
-            if tables.link[e] < 0:
-                k, x = tables.taken_from[e], tables.taken_by[e]
-                flow.turn[reader, x] = max(flow.turn[reader, x], flow.busy[place, k])
-                if alone:
-                    flow.busy[place, k] += tables.time[reader, tables.work[target + x]]
-
-
-@leaf
-def _waits_only_for(tables: Tables, flow: Flow, chosen: Ints, reader: int, seat: int, place: int) -> bool:
-    """Whether the reader is ready on each device as soon as the operator has ended there."""
-    seats = len(tables.seat_at) - 1
-    for i in range(tables.inputs_at[reader], tables.inputs_at[reader + 1]):
-        tensor = tables.inputs[i]
-        producer = tables.producer[tensor]
-        choice = chosen[tables.group[producer]]
-        if choice < 0:
-            return False
-        there = producer == place or flow.waited[place, producer] > 0
-        if there and tables.near[tables.seat[producer, choice] * seats + seat]:
-            continue
-        # It has come if something in the same seat has read it.
-        come = False
-        for j in range(tables.readers_at[tensor], tables.readers_at[tensor + 1]):
-            other = tables.readers[j]
-            if other == place or flow.waited[place, other] > 0:
-                choice = chosen[tables.group[other]]
-                come = come or (choice >= 0 and tables.seat[other, choice] == seat)
-        if not come:
-            return False
-    return True

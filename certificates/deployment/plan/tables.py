@@ -64,8 +64,6 @@ class Tables(NamedTuple):
     time : (operators, works)
     pair_at, taken_from, taken_by, way, link
         Of each entry the column of ``sent``, and the link, -1 on the device itself.
-    near : (pairs of seats,)
-        Whether nothing is sent.
     links : (1,)
         How many links there are between device groups; they come after the devices.
     sent : (tensors, ways)
@@ -109,7 +107,6 @@ class Tables(NamedTuple):
     taken_by: Ints
     way: Ints
     link: Ints
-    near: Ints
     links: Ints
     sent: Ints
     gradient: Ints
@@ -233,7 +230,6 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
         taken_by=pairs[2],
         way=pairs[3],
         link=pairs[4],
-        near=np.minimum.reduceat(pairs[4] == _HERE, pairs[0][:-1]).astype(np.int64),
         links=np.array([len(instance.device_groups) ** 2]),
         sent=np.array(sent, np.int64).reshape(len(sizes), len(ways) + 1),
         gradient=np.array(gradient, np.int64).reshape(operators, len(rates)),

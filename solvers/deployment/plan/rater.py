@@ -133,7 +133,3 @@ class PlanRater:
         if self.best is None or not self.best_rating.fits:
             raise NoSolutionError(f"none of {self.rated} plans fits in the memory of the devices")
         return as_deployment(self.instance, [self.actions[number] for number in self.best])
-
-    def forget(self) -> None:
-        """Rate from now on as if nothing had been rated."""
-        self.best, self.best_rating = None, WORST

@@ -114,8 +114,10 @@ def test_copies_that_nobody_reads_have_nothing_after_them():
     assert bound(tables, room_for(tables), chosen) == GOAL // 4
 
 
-@pytest.mark.parametrize("queue", queues(), ids=lambda queue: queue[0])
-def test_bounds_know_what_is_ready_first(queue):
+@pytest.mark.parametrize(
+    "queue", [each for each in queues() if each[0] not in ("device", "what has come")], ids=lambda queue: queue[0]
+)
+def test_bounds_know_what_links_come_to_first(queue):
     _, instance, deployment, time_s = queue
     assert simulate(instance, deployment, exact=True).time_s == time_s
     known = [choices_of(instance, group) for group in range(instance.groups)]

@@ -14,6 +14,7 @@ from ddlopt.models.deployment.partition.blocks import (
     rounded_devices,
     seconds_in_units,
 )
+from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import add_transfers
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
 from ddlopt.models.units import check_big_m
@@ -151,14 +152,7 @@ class Tarnawski2020Latency:
 def _add_crossings(block: pyo.Block) -> None:
     """What is fetched and sent, and that slots are convex."""
     x = block.on
-
-    @block.Constraint(block.EDGES, doc="what a node needs is fetched")
-    def inputs_are_fetched(b: Any, u: int, v: int, d: int) -> Any:
-        return 0, significant([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
-
-    @block.Constraint(block.EDGES, doc="what others need is sent")
-    def outputs_are_sent(b: Any, u: int, v: int, d: int) -> Any:
-        return 0, significant([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
+    add_transfers(block)
 
     @block.Constraint(block.NODES, block.SLOTS, doc="a node on the slot is reached")
     def own_nodes_are_reached(b: Any, v: int, d: int) -> Any:

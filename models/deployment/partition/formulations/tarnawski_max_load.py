@@ -87,14 +87,7 @@ class Tarnawski2020MaxLoad:
         edges = [(u, v, d) for u, users in enumerate(instance.consumers) for v in users for d in block.ACCELERATORS]
         block.EDGES = pyo.Set(dimen=3, initialize=edges)
 
-        @block.Constraint(block.EDGES, doc="what a node needs is fetched")
-        def inputs_are_fetched(b: Any, u: int, v: int, d: int) -> Any:
-            return 0, significant([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
-
-        @block.Constraint(block.EDGES, doc="what others need is sent")
-        def outputs_are_sent(b: Any, u: int, v: int, d: int) -> Any:
-            return 0, significant([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
-
+        add_transfers(block)
         together = [(pair, d) for pair in _neighbours(instance) for d in block.DEVICES]
 
         @block.Constraint(range(len(together)), doc="nodes of one colour are on one device")
@@ -139,6 +132,19 @@ class Tarnawski2020MaxLoad:
     def objective_value(self, instance: PartitionInstance, value: float) -> float:
         """Seconds."""
         return value * load_unit_s(instance)
+
+
+def add_transfers(block: pyo.Block) -> None:
+    """What is fetched and sent by ``EDGES``: nodes u and v, and a device."""
+    x = block.on
+
+    @block.Constraint(block.EDGES, doc="what a node needs is fetched")
+    def inputs_are_fetched(b: Any, u: int, v: int, d: int) -> Any:
+        return 0, significant([(1.0, b.fetched[u, d]), (-1.0, x[v, d]), (1.0, x[u, d])]), None
+
+    @block.Constraint(block.EDGES, doc="what others need is sent")
+    def outputs_are_sent(b: Any, u: int, v: int, d: int) -> Any:
+        return 0, significant([(1.0, b.sent[u, d]), (1.0, x[v, d]), (-1.0, x[u, d])]), None
 
 
 def _neighbours(instance: PartitionInstance) -> list[tuple[int, int]]:
