@@ -104,8 +104,7 @@ def certified(
     solution = best_known(problem)
     if solution is None:
         opening = Limits(None if time_limit is None else time_limit / 2, gap)
-        found = within(catalogue.default(problem), opening, None).solve(problem, opening, 0, progress)
-        solution = accepted(problem, found, None, named=False).solution
+        solution = within(catalogue.default(problem), opening, None).solve(problem, opening, 0, progress).solution
     if solution is None:
         raise SolverError(f"no solution of '{problem.name}' is known, so there is no bound to prove")
     certificate: Certificate | None = None
@@ -129,7 +128,9 @@ def certified(
         )
     proven = proofs.check(problem, certificate)
     gate = Gate(problem, "certify", limits, seed, runtime_s=time.perf_counter() - began, exact=True)
-    result = by_certificate(gate.certify(MethodOutput(solution)), proven.bound, gap)
+    # A proof speaks of all plans: who asks for one is told what this one loses, and has the proof.
+    answered = accepted(problem, gate.certify(MethodOutput(solution)), None, named=True)
+    result = by_certificate(answered, proven.bound, gap)
     if out is not None:
         certificate.save(out)
     return Certified(result, certificate, proven)

@@ -58,6 +58,12 @@ def test_who_names_a_method_is_told_unless_a_limit_was_asked_for():
     assert lossless.message == ""
 
 
+def test_a_proof_is_of_all_plans_whatever_the_one_that_is_found_loses():
+    result, proof = ddlopt.certify(JOB)
+    assert (result.objective, float(ddlopt.check_certificate(JOB, proof).bound)) == (3.0, pytest.approx(3.0, rel=1e-3))
+    assert "the plan loses 0.5" in result.message
+
+
 @pytest.mark.parametrize(
     ("instance", "value", "says"),
     [
