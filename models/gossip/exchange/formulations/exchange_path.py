@@ -31,6 +31,8 @@ class ExchangePath:
     With a price for each send in place of the last row, the rows are those of a shortest path, and the relaxation is
     integral. With the row, its value is the bound by a price: what the convex hull of staleness over sends gives at m.
 
+    A segment that costs more than 1e8 units, and four times what a simple plan does, counts as if it cost just that.
+
     Ports
     -----
     ``chosen[s, e]``
