@@ -25,6 +25,8 @@ from ddlopt.solvers.contracts import (
     compiled,
 )
 
+_LEAST_S = 1e-3
+
 
 class Clock:
     """Seconds since the start of a solve, the trace so far, and whether the time is up."""
@@ -49,6 +51,14 @@ class Clock:
         if self.interrupted:
             return 0.0
         return math.inf if self._limit is None else max(0.0, self._limit - self.elapsed_s)
+
+    def part(self, share: float = 1.0, most_s: float = math.inf) -> float | None:
+        """Seconds for what is solved within: a share of those that are left, at most ``most_s``; None for no limit.
+
+        Where the time is up that is a millisecond, as a limit is more than 0.
+        """
+        seconds = min(share * self.left_s, most_s)
+        return None if math.isinf(seconds) else max(_LEAST_S, seconds)
 
     @property
     def expired(self) -> bool:

@@ -1,6 +1,5 @@
 """Finish-time fairness: a ratio is a deadline for every job; greedies, plans and an exact model try to meet them."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -197,7 +196,7 @@ class _Search:
 
     @property
     def _time_s(self) -> float | None:
-        return None if self.clock.left_s == math.inf else _EFFORT.part * self.clock.left_s
+        return self.clock.part(_EFFORT.part)
 
     def _by_plans(self, ratio: float, seed: int) -> bool | None:
         """The same by the most jobs that can meet their deadlines."""

@@ -1,6 +1,5 @@
 """Schedules in which changes cost time: widths of long blocks of slots first, then of shorter and shorter ones."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -110,9 +109,8 @@ class KeptRuns(Heuristic, uses=("seed", "start")):
         free = without_cost_of_change(instance)
         if LpGuided().refuses(free) is not None or clock.expired:
             return None
-        left = None if clock.left_s == math.inf else _EFFORT.guide_share * clock.left_s
         with clock.lending_ctrl_c():
-            found = LpGuided().solve(free, Limits(time_s=left), seed)
+            found = LpGuided().solve(free, Limits(clock.part(_EFFORT.guide_share)), seed)
         return found.solution if isinstance(found.solution, Schedule) else None
 
     def _beginnings(self, instance: SchedulingInstance, given: list[Ints]) -> Iterator[tuple[Ints, int]]:

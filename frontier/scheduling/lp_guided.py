@@ -142,8 +142,8 @@ class LpGuided(Heuristic, uses=("seed", "start")):
         merged = instance if factor == 1 else _merged(instance, factor)
         model = build_model(self.family, TimeIndexed(widths="envelope", tangents=_EFFORT.tangents), merged)
         # The last relaxation may have nearly all: what comes before it is a schedule already.
-        left = None if clock.left_s == np.inf else max(1e-3, clock.left_s * (0.8 if factor == 1 else 0.5))
-        outcome = Highs({"solve_relaxation": True}).solve(model, Limits(time_s=left), seed)
+        limits = Limits(clock.part(0.8 if factor == 1 else 0.5))
+        outcome = Highs({"solve_relaxation": True}).solve(model, limits, seed)
         if outcome.status is not Status.OPTIMAL:
             return None
         blocks = np.zeros((-(-instance.slots // factor), len(instance.jobs)))

@@ -120,7 +120,7 @@ class TypeWindows(Heuristic, uses=("seed", "start")):
         part = window(instance, slots, done.tolist())
         if part is None:
             return None
-        limits = Limits(time_s=max(1e-3, min(self.window_s, clock.left_s)), gap=EFFORT.least_gain)
+        limits = Limits(clock.part(most_s=self.window_s), gap=EFFORT.least_gain)
         found = part.replanned(runs, limits, seed, clock)
         return None if found is None else _joined(instance, [*others, *found])
 

@@ -328,10 +328,7 @@ class _Search:
 
     def _part(self, share: float, gap: float | None = None) -> Clock:
         """A clock with a part of the time that is left, or without a limit if there is none."""
-        left = share * self.clock.left_s
-        return Clock(
-            Limits(None if math.isinf(left) else max(left, 1e-3), self._fine_gap if gap is None else gap), None
-        )
+        return Clock(Limits(self.clock.part(share), self._fine_gap if gap is None else gap), None)
 
     @property
     def _fine_gap(self) -> float:

@@ -26,8 +26,6 @@ from ddlopt.solvers.heuristic import Clock
 StrategyPlane = Literal["mcmc", "exact"]
 TopologyPlane = Literal["topology-finder", "exact"]
 
-# What is left of a limit that has passed; none of the methods takes 0.
-_LEAST_S = 1e-3
 _OF_REST = 0.85
 """Part of the time left that a half-round may use, for its plan has to be laid out and checked."""
 
@@ -44,8 +42,7 @@ def within_nodes(backend: Backend, nodes: int | None) -> Backend:
 
 def limits_of(clock: Clock, most_s: float = math.inf) -> Limits:
     """What the clock has left, at most a number of seconds."""
-    left = min(_OF_REST * clock.left_s, most_s)
-    return Limits(time_s=None if math.isinf(left) else max(left, _LEAST_S), gap=clock.gap)
+    return Limits(clock.part(_OF_REST, most_s), gap=clock.gap)
 
 
 def is_late(clock: Clock) -> bool:

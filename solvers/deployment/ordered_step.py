@@ -76,10 +76,9 @@ def order_details(
     steps: list[tuple[float, int]] = []
     details: dict[str, float] = {}
     for place, plan in enumerate(plans):
-        left = clock.left_s / (len(plans) - place)
         if place and clock.expired:
             break
-        limits = Limits(None if left == float("inf") else max(left, 1e-3), gap=clock.gap)
+        limits = Limits(clock.part(1 / (len(plans) - place)), gap=clock.gap)
         found = ordered_step(instance, plan, limits, seed, weights)
         if found is None:
             continue

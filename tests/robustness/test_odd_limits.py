@@ -4,10 +4,13 @@ import math
 
 import pytest
 from refusals import one_line
-from volume import for_each
+from volume import for_each, slow
 
 import ddlopt
-from ddlopt.models.errors import OptionError
+from ddlopt.instances.odd import odd_instance
+from ddlopt.models.catalogue import problems
+from ddlopt.models.errors import DdloptError, OptionError
+from ddlopt.solvers import catalogue
 
 TINY = "topology/tiny-n4-d2"
 NONE = {
@@ -40,6 +43,17 @@ def test_what_is_one(option, value):
     if result.status == "error":
         assert option == "memory"
         assert "needs more than 1e-09 GB of memory" in result.message
+
+
+@for_each("path", [path if path == "compression/forward" else slow(path) for path in problems()])
+def test_no_time_at_all_is_no_option_of_what_is_solved_within(path):
+    instance = odd_instance(path, None, 0)
+    for entry in catalogue.own_entries(instance.family):
+        if entry.make("highs").refuses(instance) is None:
+            try:
+                ddlopt.solve(instance, entry.name, time_limit=1e-9)
+            except DdloptError as problem:
+                assert not isinstance(problem, OptionError)
 
 
 @pytest.mark.parametrize(

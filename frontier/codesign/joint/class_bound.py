@@ -45,8 +45,6 @@ class Effort:
 
 
 _EFFORT = Effort()
-_LEAST_S = 1e-3
-"""For a part of the time when nothing is left of it: a limit is a positive number."""
 
 
 def excludable(job: TopologyInstance | None) -> bool:
@@ -73,7 +71,7 @@ def bound_by_classes(
     """
     classes = classes_below(instance, target_s, _EFFORT.classes)
     if classes is None:
-        half = Clock(Limits(None if math.isinf(clock.left_s) else max(clock.left_s / 2, _LEAST_S), clock.gap), None)
+        half = Clock(Limits(clock.part(0.5), clock.gap), None)
         bound_s = bound_by_open_parts(instance, target_s, seed, half, known_s)
         clock.interrupted |= half.interrupted
         return bound_s

@@ -73,8 +73,8 @@ class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
     def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """The best plan and the bound on all plans."""
         share = _OPENING if len(instance.network.edges) <= _LARGE else _OPENING_LARGE
-        left = None if np.isinf(clock.left_s) else max(1e-3, share * clock.left_s)
-        opening = MatchingsSearch().find(instance, limits, seed, Clock(Limits(left, limits.gap), None), start)
+        part = Clock(Limits(clock.part(share), limits.gap), None)
+        opening = MatchingsSearch().find(instance, limits, seed, part, start)
         assert isinstance(opening.solution, MatchingPlan)
         assert opening.bound is not None
         factor = evaluate_matchings(instance, opening.solution).objective

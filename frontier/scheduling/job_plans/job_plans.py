@@ -192,9 +192,8 @@ def _guide(instance: SchedulingInstance, seed: int, clock: Clock) -> Schedule | 
     """What the linear relaxation leads to, of an instance so large that the rounds may take most of the time."""
     if not EFFORT.small < choices_of_relaxation(instance) <= EFFORT.largest or clock.expired:
         return None
-    left = None if clock.left_s == math.inf else EFFORT.to_guide * clock.left_s
     with clock.lending_ctrl_c():
-        found = LpGuided().solve(instance, Limits(time_s=left), seed)
+        found = LpGuided().solve(instance, Limits(clock.part(EFFORT.to_guide)), seed)
     return found.solution if isinstance(found.solution, Schedule) else None
 
 

@@ -143,12 +143,11 @@ class KeptSearch:
 
     def _solve_integer(self, master: PlanMaster, seed: int) -> float | None:
         """The best choice of whole plans of a program, from the best schedule; its bound."""
-        left = math.inf if self.clock.left_s == math.inf else self.clock.left_s / 2
         places = {(plan.job, plan.choices.tobytes()): place for place, plan in enumerate(master.plans)}
         mine = [self.pricing.offers_at(job, row) for job, row in enumerate(self.widths.T)]
         start = [places[job, row.tobytes()] for job, row in enumerate(mine) if (row >= 0).any()]
         with self.clock.lending_ctrl_c():
-            limits = Limits(time_s=max(1e-3, min(self.integer_s, left)), gap=self.gap / 5)
+            limits = Limits(self.clock.part(0.5, self.integer_s), gap=self.gap / 5)
             plans, outcome = master.whole_plans(start, limits, seed)
         self.clock.interrupted |= outcome.interrupted
         if plans:

@@ -76,8 +76,7 @@ class TypeSearch:
     def _whole_plans(self, seed: int) -> Schedule:
         """Of the program in whole plans, packed into slots."""
         with self.clock.lending_ctrl_c():
-            left = math.inf if self.clock.left_s == math.inf else self.clock.left_s / 3
-            limits = Limits(time_s=min(30.0, left), gap=self.gap / 5)
+            limits = Limits(self.clock.part(1 / 3, 30.0), gap=self.gap / 5)
             plans, outcome = self.rounds.master.whole_plans([], limits, seed)
         self.clock.interrupted |= outcome.interrupted
         place_of = {id(plan): place for place, plan in enumerate(self.rounds.master.plans)}

@@ -215,8 +215,7 @@ class _Search:
 
     def limits(self, most_s: float) -> Limits:
         """Those of one program."""
-        left = min(most_s, self.clock.left_s)
-        return Limits(time_s=None if left == np.inf else max(left, 1e-3), gap=self.clock.gap / 2)
+        return Limits(self.clock.part(most_s=most_s), gap=self.clock.gap / 2)
 
     def _solve(self, program: Program, most_s: float) -> tuple[Any, Vector]:
         """The outcome and values of a program; its bound is one for rings that have their own bandwidth."""

@@ -82,8 +82,7 @@ def relaxed(
     model = PlacementRelaxation()
     problem = model.problem(instance)
     name = solver or ("clarabel" if len(RelaxationArrays(instance).touched) <= _SMALL else "scs")
-    left = None if math.isinf(clock.left_s) else max(1e-3, clock.left_s)
-    outcome = Convex(name).solve(problem, Limits(time_s=left))
+    outcome = Convex(name).solve(problem, Limits(clock.part()))
     if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE):
         return outcome, None, None
     bound = whole(relaxation_bound(instance, model.prices(problem, instance)), merged(instance))

@@ -100,8 +100,7 @@ class PricedSlots(CertifiedMethod, uses=()):
     def _relaxed(self, arrays: SlotArrays, clock: Clock) -> tuple[Rates, str]:
         if self.solver == "interior":
             return relaxation(arrays), "clarabel" if arrays.overlaps else "ddlopt"
-        left = None if math.isinf(clock.left_s) else max(clock.left_s, 1e-3)
-        return conic(arrays, self.solver, Limits(time_s=left))
+        return conic(arrays, self.solver, Limits(clock.part()))
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ _SHARE = 0.5
 def chosen_on(timeline: CompressionInstance, clock: Clock, seed: int) -> Result:
     """Options of a timeline: what the first step finds in the time that is left, or else its model in part of it."""
     for step in chain.steps(STEPS, "options"):
-        found: Result = step.make(timeline, Limits(clock.left_s), seed)
+        found: Result = step.make(timeline, Limits(clock.part()), seed)
         return found
-    return opened("highs").solve(timeline, Limits(_SHARE * clock.left_s), seed)
+    return opened("highs").solve(timeline, Limits(clock.part(_SHARE)), seed)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ A package announces a prior as a ``Step`` of the method ``deployment/tag``, whos
 gives it. ddlopt's own learned priors, ``learned`` and ``graph``, come from ``ddlopt.analysis.lab`` in this way.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -122,8 +121,7 @@ def _relaxed(rater: PlanRater, clock: Clock) -> Floats | None:
         if offered[-1] is None:
             decided[:, place].fix(0)
     pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-    left = _SHARE * clock.left_s
-    limits = Limits(None if math.isinf(left) else max(left, 1e-3))
+    limits = Limits(clock.part(_SHARE))
     with clock.lending_ctrl_c():
         # Inside the optimal face rather than at a corner of it, which would leave out what is as good.
         outcome = Highs({"solver": "ipm", "run_crossover": "off"}).solve(model, limits)

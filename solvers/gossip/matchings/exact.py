@@ -52,9 +52,8 @@ def certified_bound(instance: MatchingsInstance, limits: Limits, clock: Clock) -
     if instance.budget < min(instance.edge_times) and active < 1.0:
         small = 1.0 / (1.0 + (1.0 - single_bound(instance, lambda: clock.expired)) / (1.0 - active))
     averaging = WeightsInstance(name=instance.name, network=instance.network)
-    left = None if np.isinf(clock.left_s) else max(1e-3, clock.left_s)
     # The bound holds at any gap; this costs it its last digits only.
-    bound = FastestWeights("averaging").solve(averaging, Limits(left, 1e-6, limits.threads)).bound
+    bound = FastestWeights("averaging").solve(averaging, Limits(clock.part(), 1e-6, limits.threads)).bound
     return max(small, 0.0 if bound is None else bound**2)
 
 
