@@ -26,6 +26,7 @@ from ddlopt.solvers.contracts import (
 )
 
 _LEAST_S = 1e-3
+"""Of what is solved within, where the time is up: enough to say so."""
 
 
 class Clock:
