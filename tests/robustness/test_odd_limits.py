@@ -52,8 +52,10 @@ def test_no_time_at_all_is_no_option_of_what_is_solved_within(path):
         if entry.make("highs").refuses(instance) is None:
             try:
                 ddlopt.solve(instance, entry.name, time_limit=1e-9)
-            except DdloptError as problem:
-                assert not isinstance(problem, OptionError)
+            except OptionError:
+                raise
+            except DdloptError:  # no solution, or one that fails the check
+                pass
 
 
 @pytest.mark.parametrize(
