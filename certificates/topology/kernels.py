@@ -19,7 +19,7 @@ from ddlopt.certificates.topology.format import (
     IMAGE,
     UNCOLOURABLE,
 )
-from ddlopt.models.kernels import helper, kernel
+from ddlopt.models.kernels import kernel
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -90,9 +90,14 @@ def propagate(allowed: Flags, links_in: npt.NDArray[np.int8], degree: int, duple
             return True
 
 
-@helper
+@kernel("i8(b1[::1], i8[:, ::1])", nogil=True)
 def shortest_ring(member: Flags, dist: Ints) -> int:
-    """Length of the shortest ring: ``least[S, j]`` is that of the paths from the first over all of S that end in j."""
+    """Length of the shortest ring: ``least[S, j]`` is that of the paths from the first over all of S that end in j.
+
+    References
+    ----------
+    M. Held, R. M. Karp, "A dynamic programming approach to sequencing problems", Journal of SIAM 10(1), 1962.
+    """
     servers, k = np.empty(len(member), np.int64), 0
     for s in range(len(member)):
         if member[s]:

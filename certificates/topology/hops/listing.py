@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from ddlopt.certificates.topology.hops.canonical_kernel import canonical_order
-from ddlopt.certificates.topology.hops.graph_kernel import least_ring, list_graphs
-from ddlopt.certificates.topology.hops.listing_kernel import DEPTH, DONE, FOUND, NODES, list_digraphs
+from ddlopt.certificates.topology.hops.listing_kernel import DEPTH, DONE, FOUND, NODES, list_links
+from ddlopt.certificates.topology.kernels import shortest_ring
 from ddlopt.models.topology.bounds import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
 
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 KERNELS = (
     "ddlopt.certificates.topology.hops.listing_kernel",
-    "ddlopt.certificates.topology.hops.graph_kernel",
+    "ddlopt.certificates.topology.kernels",
     "ddlopt.certificates.topology.hops.canonical_kernel",
 )
 _BUDGET = 2_000_000
@@ -90,7 +90,9 @@ def bytes_times_length(instance: TopologyInstance, distances: Ints) -> Fraction:
     if not instance.allreduce_groups:
         return traffic
     if len(distances) <= _RINGED:
-        return traffic + int(least_ring(np.ascontiguousarray(distances))) * _hop_bytes(instance)
+        return traffic + int(
+            shortest_ring(np.ones(len(distances), np.bool_), np.ascontiguousarray(distances))
+        ) * _hop_bytes(instance)
     following = distances + (int(distances.sum()) + 1) * np.eye(len(distances), dtype=np.int64)
     # Sums of whole numbers as small as these are exact in doubles.
     return traffic + int(following[linear_sum_assignment(following)].sum()) * _hop_bytes(instance)
@@ -123,10 +125,7 @@ class Listing:
         table[0] = -1
         found = np.zeros((_ROOM, n), dtype=np.int64)
         while not state[DONE] and not expired():
-            if self.duplex:
-                list_graphs(n, d, self.most, sets, copies, begins, table, state, _BUDGET, found)
-            else:
-                list_digraphs(n, d, self.most, sets, copies, table, state, _BUDGET, found)
+            list_links(n, d, self.most, self.duplex, sets, copies, begins, table, state, _BUDGET, found)
             self.sets_tried = int(state[NODES])
             for places in found[: state[FOUND]]:
                 arcs = copies[places] + (copies[places].T if self.duplex else 0)

@@ -1,6 +1,7 @@
-"""Numba kernel that lists regular digraphs whose hops exceed the Moore bound by little, by depth-first search.
+"""Numba kernels that list regular digraphs, or graphs, whose hops exceed the Moore bound by little, depth first.
 
-Servers are numbered breadth first from server 0. Sets of servers are the bits of a whole number.
+Servers are numbered breadth first from server 0. Of a digraph each server gets all of its links at once, of a graph
+those that lead to later servers. Sets of servers are the bits of a whole number.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -105,19 +106,34 @@ def too_far(n: int, degree: int, onward: int, most: int, near: Ints, open_ends: 
     return False
 
 
-@kernel("(i8, i8, i8, i8[::1], i8[:, ::1], i8[:, ::1], i8[::1], i8, i8[:, ::1])", nogil=True)
-def list_digraphs(
-    n: int, degree: int, most: int, sets: Ints, copies: Ints, table: Ints, state: Ints, budget: int, found: Ints
+@kernel("(i8, i8, i8, b1, i8[::1], i8[:, ::1], i8[::1], i8[:, ::1], i8[::1], i8, i8[:, ::1])", nogil=True)
+def list_links(
+    n: int,
+    degree: int,
+    most: int,
+    duplex: bool,
+    sets: Ints,
+    copies: Ints,
+    begins: Ints,
+    table: Ints,
+    state: Ints,
+    budget: int,
+    found: Ints,
 ) -> None:
     """Go on with the search until ``budget`` more sets are tried or ``found`` (many, n) is full.
 
-    ``sets`` are all that ``degree`` links may lead to, ``copies`` (sets, n) how many links to each server, and what is
-    found are places in these. ``table`` (8, n + 1) is the stack and begins with zeros, but -1 in its first row: place
-    of the set of each server, servers found before, those found by it and by whom each server was found, links out and
-    in as sets, and how many of either are open.
+    ``sets`` are all that up to ``degree`` links may lead to, ordered by how many these are, ``begins`` (degree + 2,)
+    where those of each number begin, ``copies`` (sets, n) how many links lead to each server, and what is found are
+    places in these. ``table`` (8, n + 1) is the stack and begins with zeros, but -1 in its first row: place of the set
+    of each server, servers found before, those found by it and by whom each server was found, links out and in as
+    sets, and how many of either are open. Of a graph links lead both ways, so that one row of sets and one of open
+    links have all of them.
     """
     place, before, new, finder = table[0], table[1], table[2], table[3]
     out, into, open_out, open_in = table[4], table[5], table[6], table[7]
+    onward = degree
+    if duplex:
+        into, open_in, onward = out, open_out, degree - 1
     v = state[DEPTH]
     if state[NODES] == 0:
         before[0] = 1
@@ -126,33 +142,35 @@ def list_digraphs(
     last = state[NODES] + budget
     while v >= 0 and state[NODES] < last and state[FOUND] < len(found):
         if place[v] >= 0:
-            taken = sets[place[v]]
-            out[v], open_out[v] = 0, degree
             for w in range(n):
-                if (taken >> w) & 1:
+                if copies[place[v], w]:
+                    out[v] &= ~(np.int64(1) << w)
                     into[w] &= ~(np.int64(1) << v)
+                    open_out[v] += copies[place[v], w]
                     open_in[w] += copies[place[v], w]
-        barred = np.int64(1) << v
+        barred = (np.int64(2) << v) - 1 if duplex else np.int64(1) << v
         for w in range(n):
             if open_in[w] == 0:
                 barred |= np.int64(1) << w
-        k, known = place[v] + 1, before[v]
-        while k < len(sets):
+        k, end, known = max(place[v] + 1, begins[open_out[v]]), begins[open_out[v] + 1], before[v]
+        while k < end:
             # Servers are numbered as they are found.
             fresh = sets[k] >> known
             if not sets[k] & barred and not fresh & (fresh + 1) and has_room(n, copies[k], open_in):
                 break
             k += 1
-        if k == len(sets):
+        if k == end:
             place[v] = -1
             v -= 1
             continue
-        place[v], taken = k, sets[k]
+        place[v] = k
         state[NODES] += 1
-        out[v], open_out[v], new[v] = taken, 0, 0
+        new[v] = 0
         for w in range(n):
-            if (taken >> w) & 1:
+            if copies[k, w]:
+                out[v] |= np.int64(1) << w
                 into[w] |= np.int64(1) << v
+                open_out[v] -= copies[k, w]
                 open_in[w] -= copies[k, w]
                 if w >= known:
                     new[v] += 1
@@ -162,11 +180,11 @@ def list_digraphs(
             continue
         if known + new[v] == v + 1 < n:
             continue
-        if least_excess(0, n, degree, degree, out, open_out, with_ends(n, open_in)) > most // n:
+        if least_excess(0, n, degree, onward, out, open_out, with_ends(n, open_in)) > most // n:
             continue
-        if too_far(n, degree, degree, most, out, open_out, open_in):
+        if too_far(n, degree, onward, most, out, open_out, open_in):
             continue
-        if too_far(n, degree, degree, most, into, open_in, open_out):
+        if not duplex and too_far(n, degree, onward, most, into, open_in, open_out):
             continue
         if v == n - 1:
             for w in range(n):
