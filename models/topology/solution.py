@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ddlopt.models.contracts import Part
 from ddlopt.models.topology.family import TopologyAnswer
-from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.instance import Fabric
 
 Path = tuple[int, ...]
 """Servers that a message visits, source first and destination last."""
@@ -77,7 +77,7 @@ class TopologyDesign(TopologyAnswer):
     rings: tuple[Ring, ...] = ()
     routes: tuple[Route, ...] = ()
 
-    def link_counts(self, instance: TopologyInstance) -> dict[tuple[int, int], int]:
+    def link_counts(self, instance: Fabric) -> dict[tuple[int, int], int]:
         """Number of links by ordered pair; a duplex link counts in both directions."""
         counts: dict[tuple[int, int], int] = {}
         for i, j, count in self.links:

@@ -61,25 +61,16 @@ class Expander(Heuristic, uses=("seed",)):
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The strategies for the links drawn, and in the details their time with data parallelism."""
-        links, _ = RandomLinks().answer(_anything(instance), seed, clock, None)
+        # Random links do not depend on what is sent.
+        everybody = AllReduceGroup(members=tuple(range(instance.servers)), gradient_bytes=1.0)
+        nothing = np.zeros((instance.servers, instance.servers))
+        some_job = TopologyInstance(
+            name=instance.name, **instance.fabric, allreduce_groups=(everybody,), traffic_bytes=nothing
+        )
+        links, _ = RandomLinks().answer(some_job, seed, clock, None)
         routes = FixedRoutes.of(instance, links, seed=seed)
         first = data_parallel(instance, clock.left_s)
         choices = Metropolis(self.budget).search(routes, first, seed, clock).choices
         if self.strategies == "exact":
             choices, _ = best_on_routes(routes, choices, clock, seed, self.plane_s)
         return plan_of(instance, choices, routes.design_for(choices)), {"data_parallel_s": routes.time_s(first)}
-
-
-def _anything(instance: CodesignInstance) -> TopologyInstance:
-    """Some job on the same fabric: random links do not depend on what is sent."""
-    n = instance.servers
-    return TopologyInstance(
-        name=instance.name,
-        servers=n,
-        degree=instance.degree,
-        link_bandwidth_bytes_per_s=instance.link_bandwidth_bytes_per_s,
-        optics=instance.optics,
-        parallel_links=instance.parallel_links,
-        allreduce_groups=(AllReduceGroup(members=tuple(range(n)), gradient_bytes=1.0),),
-        traffic_bytes=np.zeros((n, n)),
-    )

@@ -142,7 +142,7 @@ class FixedRoutes:
             Of the choice among shortest paths.
         """
         design = design or TopologyDesign(instance=instance.name, links=())
-        network = Network.of(instance.servers, _counts(instance, design))
+        network = Network.of(instance.servers, design.link_counts(instance))
         known_rings: dict[int, list[RingPaths]] = {}
         routes: Mapping[Pair, Route] = {}
         if choices is not None:
@@ -248,14 +248,6 @@ def entries_of(tables: Tables) -> PatternEntries:
             np.repeat(np.arange(len(units)), [unit.nnz for unit in units]),
         )
     return _ENTRIES[tables]
-
-
-def _counts(instance: CodesignInstance, design: TopologyDesign) -> dict[Pair, int]:
-    counts: dict[Pair, int] = {}
-    for i, j, count in design.links:
-        for arc in [(i, j), (j, i)] if instance.optics == "duplex" else [(i, j)]:
-            counts[arc] = counts.get(arc, 0) + count
-    return counts
 
 
 def _rings(

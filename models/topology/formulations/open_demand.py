@@ -11,31 +11,15 @@ with the ports :math:`a_k`, hop bytes of group k (2(k-1)/k of its gradient for k
 traffic from s to t, both tied by the host to expressions of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.topology.assembly import assemble
-from ddlopt.models.topology.formulations.rows.throughput import (
-    Order,
-    Pair,
-    add_hops,
-    add_pairs,
-    hops_of,
-    mixture_of_rings,
-    read_paths,
-)
+from ddlopt.models.topology.formulations.rows.throughput import Order, add_hops, add_pairs
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.solution import TopologyDesign
 
 Demand = Literal["fixed", "open"]
-
-
-def scale_bytes(template: TopologyInstance) -> float:
-    """The unit U if none is named: each link's load if the server with most to send spread all of it evenly."""
-    return float(template.node_bytes.max()) / template.degree
 
 
 def add_open_demand(
@@ -65,38 +49,8 @@ def add_open_demand(
         return 0, None if most_rate is None else float(traffic[s, t]) * most_rate
 
     block.traffic_units = pyo.Var(block.TRAFFIC, bounds=limits, doc="units of traffic from s to t, times rate")
-    block.members_of_groups = tuple(group.members for group in groups)
-    block.candidate_rings = orders
 
     @block.Expression(block.DEMANDS, doc="units to send from s to t, times rate")
     def demand(b: Any, s: int, t: int) -> Any:
         own = [b.traffic_units[s, t]] if (s, t) in b.TRAFFIC else []
         return sum([*own, *(b.hop[k, s, t] for k in groups_of[s, t])])
-
-
-def read_open_design(block: pyo.Block, instance: TopologyInstance, links: Mapping[Pair, int]) -> TopologyDesign:
-    """The design for what is sent: ``instance`` has the bytes that the host chose, and no group that is not in block.
-
-    Raises
-    ------
-    SolverError
-        If a pair has no path, or relaxed hops are no mixture of rings.
-    """
-    place = {members: k for k, members in enumerate(block.members_of_groups)}
-    rings: list[tuple[int, Order, float]] = []
-    for number, group in enumerate(instance.allreduce_groups):
-        k = place[group.members]
-        amount = pyo.value(block.group_units[k])
-        if block.candidate_rings is None:
-            hops = {(s, t): pyo.value(block.hop[g, s, t]) / amount for g, s, t in block.HOPS if g == k}
-            rings += [(number, order, share) for order, share in mixture_of_rings(number, group.members, hops)]
-            continue
-        orders = block.candidate_rings[k]
-        shares = np.array([max(0.0, pyo.value(block.ring_share[k, r])) for r in range(len(orders))])
-        if not shares.any():  # what there is to reduce drowned in the solver's tolerance: any ring will do
-            shares[0] = 1.0
-        shares /= shares.sum()
-        rings += [(number, order, share) for order, share in zip(orders, shares.tolist(), strict=True) if share > 0]
-    sending = [(int(s), int(t)) for s, t in zip(*np.nonzero(instance.traffic_bytes), strict=True)]
-    used = [hop for _, order, _ in rings for hop in hops_of(order)]
-    return assemble(instance, links, rings, read_paths(block, instance, links, [*sending, *used]))

@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
-from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand, read_open_design, scale_bytes
+from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand
 from ddlopt.models.topology.formulations.rows.hop_layers import Hops, add_hop_layers
 from ddlopt.models.topology.formulations.rows.link_choice import (
     add_copies,
@@ -122,8 +122,8 @@ class RingsAndRoutes:
         With an open demand: a congestion that no choice of the host gets below, so that
         :math:`\lambda \le \bar\lambda` = U / least_bytes. Default 0: then the throughput has no upper bound.
     scale_bytes : float, optional
-        With an open demand: U, best of the order of what the busiest link carries. Default:
-        :func:`~ddlopt.models.topology.formulations.open_demand.scale_bytes`.
+        With an open demand: U, best of the order of what the busiest link carries. Default: that
+        of a fixed demand.
     hops : {"none", "moore", "between"}, optional
         How much is known of distances, where the demand is fixed; ``between`` takes n³ variables for a layer. Default:
         ``between`` where there are no all-reduce groups. Beside rings it raised no relaxation of a training job, which
@@ -191,7 +191,7 @@ class RingsAndRoutes:
 
     def unit_bytes(self, instance: TopologyInstance) -> float:
         """U."""
-        return unit_bytes(instance) if self.demand == "fixed" else self.scale_bytes or scale_bytes(instance)
+        return self.scale_bytes or unit_bytes(instance)
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Rings or links that are not of this instance; bytes that drown; a congestion that cannot be achieved."""
@@ -301,9 +301,8 @@ class RingsAndRoutes:
             for i, j, count in self.links:
                 links[i, j] += count
         if self.demand == "open":
-            return read_open_design(block, instance, links)
-        rate = pyo.value(block.throughput) if self.form == "throughput" else 1.0
-        return read_design(block, instance, links, orders_of(instance, self.rings), rate)
+            return read_design(block, instance, links)
+        return read_design(block, instance, links, pyo.value(block.throughput) if self.form == "throughput" else 1.0)
 
     def objective_value(self, instance: TopologyInstance, value: float) -> float:
         """Iteration time in seconds for -λ, or for z / U."""

@@ -11,8 +11,8 @@ from volume import for_each, spread
 
 from ddlopt.models.errors import OptionError
 from ddlopt.models.topology import evaluate
-from ddlopt.models.topology.formulations.open_demand import scale_bytes
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
+from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import build_model, lp_relaxation
@@ -115,7 +115,7 @@ def test_with_all_that_may_be_sent_the_relaxation_is_that_of_a_fixed_demand():
     template, _ = pair_of("parallel")
     host = hosted(RingsAndRoutes(demand="open", form="congestion"), template, template)
     pyo.TransformationFactory("core.relax_integer_vars").apply_to(host)
-    opened = Highs().solve(host, Limits()).objective * scale_bytes(template)
+    opened = Highs().solve(host, Limits()).objective * unit_bytes(template)
     fixed = lp_relaxation(RingsAndRoutes(form="congestion"), template).objective
     assert opened <= fixed * (1 + 1e-6)
 

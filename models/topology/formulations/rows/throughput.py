@@ -193,6 +193,7 @@ def add_hops(
 ) -> None:
     """Add ``ring_share`` and ``hop``: those of group k make up ``amounts[k]``, which is at most ``most[k]``."""
     groups = instance.allreduce_groups
+    block.members_of_groups, block.candidate_rings = tuple(group.members for group in groups), orders
     members = {(k, s) for k, group in enumerate(groups) for s in group.members}
     if orders is None:
         hops = {(k, s, t) for k, group in enumerate(groups) for s, t in itertools.permutations(group.members, 2)}
@@ -276,22 +277,21 @@ def add_flows(block: pyo.Block, arcs: Sequence[Pair]) -> None:
 
 
 def read_design(
-    block: pyo.Block,
-    instance: TopologyInstance,
-    links: Mapping[Pair, int],
-    orders: Sequence[Sequence[Order]] | None,
-    rate: float,
+    block: pyo.Block, instance: TopologyInstance, links: Mapping[Pair, int], rate: float | None = None
 ) -> TopologyDesign:
     """The design of given links whose rings and routes are the values in ``block``.
+
+    With an open demand, which has no ``rate``, ``instance`` has the bytes that the host chose, and no group that is not
+    in the block.
 
     Raises
     ------
     SolverError
         If the rate is zero, a pair has no path, or relaxed hops are no mixture of rings.
     """
-    if not rate > 0:
+    if rate is not None and not rate > 0:
         raise SolverError(f"'{instance.name}': the throughput is {rate:g}, so the values describe no design")
-    rings = _laid(instance, links, _rings(block, instance, orders, rate))
+    rings = _laid(instance, links, _rings(block, instance, rate))
     # A hop of a ring with a share of 1e-8 has bytes that no solver tells from none, and needs a path nevertheless.
     used = [hop for _, order, _ in rings for hop in hops_of(order)]
     sending = [(int(s), int(t)) for s, t in np.argwhere(instance.traffic_bytes > 0)]
@@ -326,15 +326,23 @@ def read_paths(
     return decompose(arcs, flow, demand)
 
 
-def _rings(
-    block: pyo.Block, instance: TopologyInstance, orders: Sequence[Sequence[Order]] | None, rate: float
-) -> list[tuple[int, Order, float]]:
-    if orders is not None:
-        return [(k, orders[k][r], pyo.value(block.ring_share[k, r]) / rate) for k, r in block.RINGS]
+def _rings(block: pyo.Block, instance: TopologyInstance, rate: float | None) -> list[tuple[int, Order, float]]:
+    """(group, order, share) of the rings in use."""
+    place = {members: k for k, members in enumerate(block.members_of_groups)}
     rings = []
-    for k, group in enumerate(instance.allreduce_groups):
-        hops = {(s, t): pyo.value(block.hop[g, s, t]) / rate for g, s, t in block.HOPS if g == k}
-        rings += [(k, order, share) for order, share in mixture_of_rings(k, group.members, hops)]
+    for number, group in enumerate(instance.allreduce_groups):
+        k = place[group.members] if rate is None else number
+        if block.candidate_rings is None:
+            amount = pyo.value(block.group_units[k]) if rate is None else rate
+            hops = {(s, t): pyo.value(block.hop[g, s, t]) / amount for g, s, t in block.HOPS if g == k}
+            rings += [(number, order, share) for order, share in mixture_of_rings(number, group.members, hops)]
+            continue
+        orders = block.candidate_rings[k]
+        shares = np.array([max(0.0, pyo.value(block.ring_share[k, r])) for r in range(len(orders))])
+        if not shares.any():  # what there is to reduce drowned in the solver's tolerance: any ring will do
+            shares[0] = 1.0
+        shares /= shares.sum()
+        rings += [(number, order, share) for order, share in zip(orders, shares.tolist(), strict=True) if share > 0]
     return rings
 
 
