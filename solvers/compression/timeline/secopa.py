@@ -54,7 +54,11 @@ class Secopa(Heuristic, uses=()):
             raise NoSolutionError(f"it ends at {time:g} s, after time_budget_s, {late_s:g}")
         budget = np.inf if timeline.error_budget is None else timeline.error_budget
         for i, choice in _steps(chosen, costs, options.error):
-            if clock.expired or (late_s is None and spent <= budget):
+            if late_s is None and spent <= budget:
+                break
+            if clock.expired:
+                if spent > budget:
+                    raise NoSolutionError(f"the time is up, and {spent:g} are lost, more than error_budget, {budget:g}")
                 break
             before = chosen[i]
             chosen[i] = choice

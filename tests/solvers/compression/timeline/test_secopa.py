@@ -112,3 +112,13 @@ def test_goal_error_moves_while_the_time_budget_is_kept():
         optimal += result.objective <= optimum * (1 + 1e-9)
     assert 0 < none < 20
     assert optimal > 10
+
+
+def test_without_time_for_the_budget_there_is_no_plan():
+    rng, none = np.random.default_rng(6), 0
+    for _ in range(20):
+        result = Secopa().solve(random_timeline_case(rng, fusion=False, goal="time", budget=True), Limits(1e-9))
+        if result.status is Status.NO_SOLUTION:
+            assert "the time is up" in result.message
+            none += 1
+    assert none > 0
