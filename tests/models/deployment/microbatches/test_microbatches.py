@@ -197,3 +197,18 @@ def test_weights_give_back_what_inputs_have_left():
         assert found.details["largest_memory_bytes"] == 4
         found = evaluate_order(instance, order_of("0F0 0I0 0F1 0F2 0W0 0I1 0I2 0W1 0W2"), exact)
         assert found.details["largest_memory_bytes"] == 5.5
+
+
+def test_passes_that_take_no_time_take_no_room_from_others_in_the_ramp():
+    chunks = [
+        {"name": "slow", "device": 0, "forward_s": 10, "backward_s": 100, "held_bytes": 100},
+        {"name": "instant", "device": 0, "forward_s": 0, "backward_s": 0, "held_bytes": 1},
+        {"name": "far", "device": 1, "forward_s": 0, "backward_s": 0},
+    ]
+    edges = [{"maker": 0, "user": 1}, {"maker": 1, "user": 2, "forward_s": 20, "backward_s": 20}]
+    data = {"name": "x", "chunks": chunks, "edges": edges, "memory_bytes": [201, 0], "micro_batches": 2}
+    instance = MicroBatchInstance.from_data(data)
+    # Both slow F run before the first B, though there is no room for the second instant one then.
+    order = order_of("0F0 1F0 0F1 1B0 1F1 0B0 1B1 0B1", "2F0 2B0 2F1 2B1")
+    assert evaluate(instance, order).objective == 250
+    assert exact_order_bound(instance) <= 250
