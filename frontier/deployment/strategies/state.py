@@ -72,7 +72,7 @@ class SearchState:
     @property
     def gap(self) -> float:
         """How far the best choice is from the bound, relative to its cost."""
-        missing = self.cost - self.dual.proven
+        missing = self.cost - max(0.0, self.dual.proven)  # no cost is below 0
         return 0.0 if missing <= 0 else missing / self.cost if math.isfinite(self.cost) else math.inf
 
     def offer(self, chosen: Ints) -> Floats:

@@ -238,3 +238,9 @@ def test_narrowing_keeps_every_better_choice():
                 assert smaller.cost_of(places) == pytest.approx(found[strategies])
                 kept += 1
     assert kept > 50
+
+
+def test_a_choice_that_costs_nothing_is_optimal_at_once():
+    data = {"name": "free", "costs": [[2.27, 0.0]], "usages": [[4.26, 2.17]], "intervals": [[1, 0]], "usage_limit": 3.0}
+    result = StrategySearch().solve(StrategyInstance.from_data(data | {"aliases": [[0]]}), Limits())
+    assert (result.status, result.objective, result.bound) == (Status.OPTIMAL, 0, 0)
