@@ -13,6 +13,8 @@ SMALLEST, LARGEST = 1e-100, 1e100
 """Sizes of figures other than 0: products of three of them are numbers still. The universe has 1e80 atoms."""
 # Of 64 bits, as NumPy and most formats have.
 LARGEST_INTEGER = 2**63 - 1
+LARGEST_COUNT = 2.0**53
+"""Of a quotient that becomes a whole number: what is far beyond has none in 64 bits, and NumPy makes it negative."""
 MOST_MEMORY_BYTES = 2 * 2**30
 """What the arrays of an instance may need."""
 _DEEPEST = 500

@@ -11,6 +11,7 @@ from ddlopt.frontier.aggregation.graph.routers import Router, routers
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.contracts import Solution
+from ddlopt.models.sizes import LARGEST_COUNT
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.aggregation.graph.arrays import Case, case_of, objective_of
 from ddlopt.solvers.aggregation.graph.search import first_trees
@@ -204,7 +205,7 @@ class _Negotiator:
         if ending.any():
             ending = ending / time.max() * self._factors(self._switch + ending, pressure)
         opening = price + self._past_slots + _EFFORT.slot * pressure * (self._used + job.slots > slots)
-        residual = np.maximum(0, np.floor((self._target_s - self._load) / time)).astype(np.int64)
+        residual = np.floor(np.clip((self._target_s - self._load) / time, 0, LARGEST_COUNT)).astype(np.int64)
         able = np.where(slots < job.slots, np.inf, opening)
         return self._routers[j].tree(cost, able, ending, self._most(j), residual) or self._trees[j]
 

@@ -102,7 +102,7 @@ def _ramp(ticks: Ticks, device: int) -> int:
     if len(forwards) == 1:
         filled = ticks.time[forwards[0]] * _in_flight(ticks, forwards[0][0])
     else:
-        # A knapsack whose items may be cut: those with most time a cell first. Who takes no time fills none, and no room.
+        # A knapsack whose items may be cut: those with most time a cell first. Who takes no time fills nothing.
         timed = [each for each in forwards if ticks.time[each]]
         dear = sorted(timed, key=lambda each: Fraction(ticks.cells[each], ticks.time[each]))
         left = Fraction(room)

@@ -8,6 +8,7 @@ import numpy as np
 from ddlopt.models.aggregation.tree.evaluate import messages
 from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
 from ddlopt.models.aggregation.tree.tables import Floats, Ints, budgets, tables
+from ddlopt.models.sizes import LARGEST_COUNT
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.aggregation.tree.kernels.congestion import fewest
 from ddlopt.solvers.certify import MethodOutput
@@ -85,7 +86,7 @@ class TreeCongestion(CertifiedMethod, uses=()):
 
 def _within(limit: float, rates: Floats) -> Ints:
     """Most messages on each link that take at most ``limit``."""
-    count = np.floor(limit / rates).astype(np.int64)
+    count = np.floor(np.minimum(limit / rates, LARGEST_COUNT)).astype(np.int64)
     count += (count + 1) * rates <= limit
     count -= count * rates > limit
     return count

@@ -19,6 +19,7 @@ from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInst
 from ddlopt.models.aggregation.graph.network import job_network, time_unit_s
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.linear import linear
+from ddlopt.models.sizes import LARGEST_COUNT
 from ddlopt.models.tolerances import BOUND_MARGIN, OBJECTIVE_TOL
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.backends.highs import Highs
@@ -281,7 +282,7 @@ class _Run:
         if not self._congestion or math.isinf(self._target_s):
             return None
         alone = self._target_s / (self._instance.jobs[j].gradient_bytes * self._times[0] * self._unit_s)
-        return (np.ceil(alone * (1 - BOUND_MARGIN)) - 1).astype(np.int64)
+        return (np.ceil(np.minimum(alone, LARGEST_COUNT) * (1 - BOUND_MARGIN)) - 1).astype(np.int64)
 
     def _within(self, j: int, tree: Tree) -> bool:
         """Whether no more messages arrive, and end behind each arc into a switch, than may."""

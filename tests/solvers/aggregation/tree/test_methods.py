@@ -196,3 +196,13 @@ def test_strategies_keep_to_memory_and_budgets():
         assert found.checked
         if each.strategy == "none":
             assert not any(found.solution.switches)
+
+
+def test_links_that_are_far_faster_than_others_carry_as_much_as_there_is():
+    # Messages that the fast link could carry in that time are no number of 64 bits.
+    jobs = [{"name": "j", "loads": [1_000_000, 0, 10], "message_size": 0.5}]
+    data = {"name": "fast", "parents": [None, 0, 1], "seconds_per_message": [1e6, 1e-9, 0.1], "jobs": jobs}
+    instance = TreeInstance.from_data(data | {"memory": [0, 1, 1], "budget": 2, "goal": "congestion"})
+    result = TreeCongestion().solve(instance, Limits())
+    assert result.objective == pytest.approx(optimum(instance), rel=1e-12)
+    assert result.bound <= optimum(instance)
