@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from ddlopt.models.kernels import kernel, leaf
 from ddlopt.models.topology.solution import Path
@@ -68,9 +70,9 @@ class Network:
     @cached_property
     def distances(self) -> Integers:
         """(n, n) array: hops from row to column, ``UNREACHABLE`` where no path leads."""
-        result = np.empty((self.servers, self.servers), dtype=np.int32)
-        _distances(self.first, self.heads, result, np.empty(self.servers, dtype=np.int32))
-        return result
+        arcs = csr_array((np.ones(len(self.tails)), (self.tails, self.heads)), shape=(self.servers, self.servers))
+        hops = shortest_path(arcs, unweighted=True)
+        return np.where(np.isfinite(hops), hops, UNREACHABLE).astype(np.int32)
 
     def unreachable(self, pairs: Integers) -> Pair | None:
         """The first of the (m, 2) ordered pairs that no path joins; None if all are joined."""
@@ -163,27 +165,6 @@ def _reordered(owned: Any, starts: Any, nodes: Any, rank: Any) -> PathSets:
     new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     taken = np.repeat(starts[paths] - new_starts[:-1], lengths) + np.arange(new_starts[-1])
     return PathSets(new_owned, new_starts, nodes[taken])
-
-
-@kernel("(i4[::1], i4[::1], i4[:, ::1], i4[::1])")
-def _distances(first: Any, heads: Any, distance: Any, queue: Any) -> None:
-    """Fill ``distance`` (n, n); ``queue`` (n,) is scratch."""
-    n = len(first) - 1
-    for source in range(n):
-        for v in range(n):
-            distance[source, v] = UNREACHABLE
-        distance[source, source] = 0
-        queue[0] = source
-        read, write = 0, 1
-        while read < write:
-            v = queue[read]
-            read += 1
-            for a in range(first[v], first[v + 1]):
-                w = heads[a]
-                if distance[source, w] == UNREACHABLE:
-                    distance[source, w] = distance[source, v] + 1
-                    queue[write] = w
-                    write += 1
 
 
 @leaf

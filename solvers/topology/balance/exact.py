@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, hstack, vstack
+from scipy.sparse import block_diag, coo_array, csr_array, hstack, vstack
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import ROUNDING
@@ -76,7 +76,7 @@ class _Problem:
             usable = np.ones(m) if job.instance.host_forwarding else (self.tails == s).astype(float)
             blocks.append(csr_array(incidence[others] * usable[None, :]))
             demand.append(job.traffic[s, others] / self.unit)
-        self.balance = _diagonal(blocks, m)
+        self.balance = csr_array(block_diag(blocks)) if blocks else csr_array((0, 0))
         self.demand = np.concatenate(demand) if demand else np.zeros(0)
         self.loads = hstack([csr_array(np.eye(m))] * len(self.sources), format="csr") if blocks else csr_array((m, 0))
 
@@ -150,18 +150,3 @@ class _Problem:
             members = tuple(int(v) for v in ring)
             fresh.append((group, members, hop_paths(self.heads, members, cells[:used])))
         return fresh
-
-
-def _diagonal(blocks: list[csr_array], width: int) -> csr_array:
-    """Blocks of ``width`` columns each along a diagonal."""
-    if not blocks:
-        return csr_array((0, 0))
-    rows, columns, values, below = [], [], [], 0
-    for place, block in enumerate(blocks):
-        entries = block.tocoo()
-        rows.append(entries.row + below)
-        columns.append(entries.col + place * width)
-        values.append(entries.data)
-        below += block.shape[0]
-    triple = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    return csr_array(coo_array(triple, shape=(below, len(blocks) * width)))
