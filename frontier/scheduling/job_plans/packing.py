@@ -10,7 +10,7 @@ import numpy as np
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.solvers.backends.silent_highs import SilentHighs
-from ddlopt.solvers.scheduling.slot.knapsack import best_widths
+from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 from ddlopt.solvers.scheduling.slot.oracles import PoolBound
 from ddlopt.solvers.scheduling.slot.rates import Ints
 
@@ -112,7 +112,8 @@ class Packer:
                 for width in set(left[job]):
                     row[width] = width * (1 + urgency * part) + (1000.0 if part >= 1 else 0.0)
                 gains.append(row)
-            _, chosen = best_widths(gains, self._costs[jobs], self._capacity)
+            starts = np.concatenate(([0], np.cumsum([len(row) for row in gains])))
+            _, chosen = choose_widths(starts, np.concatenate(gains), self._costs[jobs], self._capacity)
             for job, width in zip(jobs, chosen.tolist(), strict=True):
                 if width:
                     widths[t, job] = width

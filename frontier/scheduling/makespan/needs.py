@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.times.bounds import require_time
+from ddlopt.models.scheduling.times.works import rates_of
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -75,7 +75,7 @@ def needs(instance: SchedulingInstance) -> Needs:
         If a job that has to finish cannot between its arrival and its deadline, even alone: at the best rate that any
         width and place allows it needs more slots. No schedule gives it a better rate in a slot, and others only take.
     """
-    rates = _rates(instance)
+    rates = [[float(each) for each in row] for row in rates_of(instance, float)]
     best = [max(row) for row in rates]
     slots = [slots_needed(job.minibatches, most) for job, most in zip(instance.jobs, best, strict=True)]
     require_time(instance, slots)
@@ -91,18 +91,6 @@ def needs(instance: SchedulingInstance) -> Needs:
         weight=np.array([job.utility.value for job in instance.jobs]),
         preemptive=instance.preemptive,
     )
-
-
-def _rates(instance: SchedulingInstance) -> list[list[float]]:
-    """Best rates of all jobs; traces have many identical jobs."""
-    known: dict[object, list[float]] = {}
-    found = []
-    for place, job in enumerate(instance.jobs):
-        key = job.timing, job.min_workers, job.max_workers, tuple(job.demand.items())
-        if key not in known:
-            known[key] = fastest_rates(instance, place)
-        found.append(known[key])
-    return found
 
 
 @dataclass(frozen=True)

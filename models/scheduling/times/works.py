@@ -64,7 +64,7 @@ class Works:
         self.instance = instance = instance.at_their_fastest()
         self.rigid = [job.min_workers == job.max_workers for job in instance.jobs]
         self._number = number
-        rates = _rates(instance, number)
+        rates = rates_of(instance, number)
         done = DONE if number is Fraction else float(DONE)
         wanted = [number(job.minibatches) * done for job in instance.jobs]
         self.slots = [max(1, math.ceil(each / max(rate))) for each, rate in zip(wanted, rates, strict=True)]
@@ -128,7 +128,7 @@ class Works:
         return False
 
 
-def _rates(instance: SchedulingInstance, number: type[float] | type[Fraction]) -> list[Sequence[Number]]:
+def rates_of(instance: SchedulingInstance, number: type[float] | type[Fraction]) -> list[Sequence[Number]]:
     """Best rates of all jobs by width; traces have many identical jobs."""
     known: dict[object, Sequence[Number]] = {}
     found = []

@@ -14,7 +14,11 @@ Integers = npt.NDArray[np.int64]
 
 @kernel("(const(i8[::1]), const(f8[::1]), const(i8[::1]), i8)")
 def choose_widths(starts: Integers, gains: Floats, costs: Integers, capacity: int) -> tuple[float, Integers]:
-    """Widths of largest total gain whose costs fit; the time is that of jobs times capacity times widths at worst.
+    r"""Widths of largest total gain: :math:`\max \sum_i g_i(w_i)` subject to :math:`\sum_i c_i w_i \le C`.
+
+    A table over the capacity is filled for the jobs that need one, in a time of jobs times capacity times widths at
+    worst: not at all if all jobs fit at their best, and not for jobs of one width, of the weight that most of those
+    have, which are sorted.
 
     Parameters
     ----------
