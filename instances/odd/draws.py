@@ -85,7 +85,11 @@ def _scheduling(draw: random.Random, seed: int) -> Instance:
 
 
 def _other_jobs(instance: SchedulingInstance, draw: random.Random) -> SchedulingInstance:
-    """Some jobs take time to change, some are timed in another way, some have a fair time where that counts."""
+    """Some jobs take time to change, some are timed in another way, some have a fair time where that counts.
+
+    In place of the sum of utilities, of whatever kind, it may be the smallest part done that counts; and workers may
+    have to be on one type of accelerators.
+    """
     jobs = []
     for job in instance.jobs:
         fields: dict[str, Any] = {"change_s": draw.choice((0.0, 0.0, instance.slot_s / 2))}
@@ -93,9 +97,11 @@ def _other_jobs(instance: SchedulingInstance, draw: random.Random) -> Scheduling
             fields["fair_s"] = draw.choice((None, 1.0, 2.0))
         if instance.contention is None and instance.bandwidth == "reserved" and draw.random() < RARE:
             sync_s = draw.choice((0.0, 0.05))
-            fields["timing"] = PolluxTiming(compute_s=0.1, sync_s=sync_s, sync_s_per_worker=0.02, overlap=1.5)
+            overlap = draw.choice((1.0, 1.5, 3.0))
+            fields["timing"] = PolluxTiming(compute_s=0.1, sync_s=sync_s, sync_s_per_worker=0.02, overlap=overlap)
         jobs.append(job.model_copy(update=fields))
-    return instance.changed(jobs=tuple(jobs))
+    goal = "max_min" if instance.objective == "utility" and draw.random() < RARE else instance.objective
+    return instance.changed(jobs=tuple(jobs), objective=goal, mixed_types=draw.random() < PLAIN)
 
 
 def _codesign(draw: random.Random, seed: int) -> Instance:
