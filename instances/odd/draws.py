@@ -8,8 +8,7 @@ import numpy as np
 
 from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.codesign.random import random_job
-from ddlopt.instances.generators.scheduling.tiny import FEATURES
-from ddlopt.instances.odd import cluster, collective, gossip
+from ddlopt.instances.odd import cluster, collective, gossip, scheduling
 from ddlopt.instances.odd.changes import changed
 from ddlopt.instances.odd.optional import PLAIN, RARE, some
 from ddlopt.models.aggregation import HotInstance, RegisterInstance
@@ -19,7 +18,6 @@ from ddlopt.models.compression import CompressionInstance
 from ddlopt.models.contracts import Instance
 from ddlopt.models.deployment import MicroBatchInstance
 from ddlopt.models.errors import InstanceError, OptionError
-from ddlopt.models.scheduling import PolluxTiming, SchedulingInstance
 
 _TRIES = 50
 """Draws of which some make no instance, as of sizes that do not go together."""
@@ -73,35 +71,6 @@ def _topology(draw: random.Random, seed: int) -> Instance:
         fabric |= {"group_size": draw.choice(sizes), "gradient_bytes": 8.0, "group_gradient_bytes": 4.0}
         fabric |= {"mean_bytes": 3.0, "density": 0.5}
     return generate("topology", kind, seed, **fabric)
-
-
-def _scheduling(draw: random.Random, seed: int) -> Instance:
-    if draw.random() < 0.7:
-        instance = generate("scheduling", "tiny", seed, feature=draw.choice(FEATURES))
-        assert isinstance(instance, SchedulingInstance)
-        return instance if draw.random() < PLAIN else _other_jobs(instance, draw)
-    limited_by = draw.choice(("workers", "contention", "network", "sharing"))
-    return generate("scheduling", "small", seed, limited_by=limited_by, jobs=3, slots=3, servers=2, gpus=2)
-
-
-def _other_jobs(instance: SchedulingInstance, draw: random.Random) -> SchedulingInstance:
-    """Some jobs take time to change, some are timed in another way, some have a fair time where that counts.
-
-    In place of the sum of utilities, of whatever kind, it may be the smallest part done that counts; and workers may
-    have to be on one type of accelerators.
-    """
-    jobs = []
-    for job in instance.jobs:
-        fields: dict[str, Any] = {"change_s": draw.choice((0.0, 0.0, instance.slot_s / 2))}
-        if instance.objective == "finish_time_fairness":
-            fields["fair_s"] = draw.choice((None, 1.0, 2.0))
-        if instance.contention is None and instance.bandwidth == "reserved" and draw.random() < RARE:
-            sync_s = draw.choice((0.0, 0.05))
-            overlap = draw.choice((1.0, 1.5, 3.0))
-            fields["timing"] = PolluxTiming(compute_s=0.1, sync_s=sync_s, sync_s_per_worker=0.02, overlap=overlap)
-        jobs.append(job.model_copy(update=fields))
-    goal = "max_min" if instance.objective == "utility" and draw.random() < RARE else instance.objective
-    return instance.changed(jobs=tuple(jobs), objective=goal, mixed_types=draw.random() < PLAIN)
 
 
 def _codesign(draw: random.Random, seed: int) -> Instance:
@@ -405,7 +374,7 @@ def _table(draw: random.Random, seed: int) -> Instance:
 _DRAWS: dict[str, Callable[[random.Random, int], Instance]] = {
     "topology": _topology,
     "topology/collective": collective.drawn,
-    "scheduling": _scheduling,
+    "scheduling": scheduling.drawn,
     "codesign": _codesign,
     "compression/sfb": _sfb,
     "compression/timeline": _timeline,
