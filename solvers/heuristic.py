@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
+from ddlopt.models.worded import Worded
 from ddlopt.solvers import incumbents
 from ddlopt.solvers.certify import Gate, MethodOutput, is_ours, leaf_of
 from ddlopt.solvers.contracts import (
@@ -144,7 +145,7 @@ def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], s
     return refuses
 
 
-class CertifiedMethod(ABC):
+class CertifiedMethod(Worded, ABC):
     """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
     family: ClassVar[str]

@@ -1,11 +1,13 @@
 """Options of methods, in one syntax everywhere; and what methods say of themselves, through whatever wraps them."""
 
+import dataclasses
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import pytest
 from refusals import one_line
+from volume import some
 
 import ddlopt
 from ddlopt.instances import index
@@ -147,3 +149,21 @@ def test_every_method_says_what_it_is(family):
         else:
             assert formulation.refuses(instance) is None, entry.name
             assert solver_of(method, instance) is not None, entry.name
+
+
+def _words(kind):
+    """The words of a ``Literal``, alone or among other things that an option may be."""
+    own = get_args(kind) if get_origin(kind) is Literal else ()
+    return own or tuple(word for each in get_args(kind) for word in _words(each))
+
+
+@pytest.mark.parametrize("family", some(FAMILY_NAMES, 1))
+def test_misspelt_words_are_refused_where_a_method_or_formulation_is_made(family):
+    """Also in Python, where nobody coerces them; ``form="congestoin"`` once built another model."""
+    for entry in catalogue.entries(family):
+        made = entry.make("highs")
+        for each in (made, getattr(made, "formulation", None)):
+            for option in dataclasses.fields(each) if dataclasses.is_dataclass(each) else ():
+                if option.init and _words(option.type):
+                    with pytest.raises(ValueError, match=option.name):
+                        dataclasses.replace(each, **{option.name: "no such word"})

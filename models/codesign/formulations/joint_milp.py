@@ -20,6 +20,7 @@ from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
+from ddlopt.models.worded import Worded
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
@@ -30,7 +31,7 @@ _LARGEST = 1e5
 
 
 @dataclass(frozen=True)
-class JointStrategyTopology:
+class JointStrategyTopology(Worded):
     r"""Which strategy every layer takes, which links to lay, which rings and which routes, all at once.
 
     :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound` chooses strategies under bounds that hold

@@ -38,6 +38,7 @@ from ddlopt.models.topology.formulations.rows.throughput import (
 )
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
+from ddlopt.models.worded import Worded
 
 _NEGLIGIBLE = 1e-6
 """Fewer units than this are no coefficient: solvers drop what is so small. Rows are weakened by it, never tightened."""
@@ -46,7 +47,7 @@ _FAINT = 1e-5
 
 
 @dataclass(frozen=True)
-class RingsAndRoutes:
+class RingsAndRoutes(Worded):
     r"""Which links to lay, which rings all-reduce over, and how to route, so that an iteration is shortest.
 
     Let :math:`z` be the bytes per link on the busiest link, U those of the busiest server divided by its d links, and
@@ -182,6 +183,7 @@ class RingsAndRoutes:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.demand == "fixed" and (self.least_bytes, self.scale_bytes) != (None, None):
             raise OptionError(
                 "least_bytes and scale_bytes are for demand='open'; a fixed demand has a bound of its own"

@@ -45,6 +45,7 @@ class Gavel(Online, uses=()):
     reset_s: float = RESET_S
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.reset_s < math.inf:
             raise OptionError(f"reset_s is {self.reset_s}; it must be at least 0")
 

@@ -11,6 +11,7 @@ from ddlopt.models.aggregation.registers.instance import Placement, RegisterInst
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, term, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.worded import Worded
 
 Terms = list[tuple[float, Any]]
 
@@ -23,7 +24,7 @@ class Twins(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CountPlacement:
+class CountPlacement(Worded):
     r"""Packets or pairs by counts.
 
     With :math:`x_{ir} = 1` if parameter i is in array r, batches :math:`S_t` of weight :math:`w_t`, and

@@ -29,6 +29,7 @@ from ddlopt.models.remembered import remembered
 from ddlopt.models.switched import switch
 from ddlopt.models.tolerances import INTEGRALITY_TOL, RANGE_MARGIN, ROUNDING
 from ddlopt.models.topology.formulations.rows.throughput import all_bytes
+from ddlopt.models.worded import Worded
 
 _FLOWS = ServerFlows()
 Key = tuple[int, int]
@@ -36,7 +37,7 @@ Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class PlansAndFlows:
+class PlansAndFlows(Worded):
     r"""Everything at once: the program of each problem that plans answer, switched by widths, and flows of servers.
 
     :class:`~ddlopt.models.cluster.jobs.formulations.server_flows.ServerFlows` with open lengths stands in the block

@@ -15,13 +15,14 @@ from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.refusals import bandwidth_refusal, refusal
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.worded import Worded
 
 # Gains of up to a hundred units keep a solver's absolute tolerances far below the gaps asked for.
 _LARGEST_GAIN = 100.0
 
 
 @dataclass(frozen=True)
-class SlotEmbedding:
+class SlotEmbedding(Worded):
     r"""Which jobs run in one slot, how wide, on which servers, and over which rings.
 
     Job i gains :math:`g_i(w) = u_i\bigl((Z_i + \varphi_i(w)) / F_i\bigr) - u_i(Z_i / F_i)` with w workers, after

@@ -34,10 +34,11 @@ from ddlopt.models.scheduling.refusals import bandwidth_refusal
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
+from ddlopt.models.worded import Worded
 
 
 @dataclass(frozen=True)
-class TimeIndexed:
+class TimeIndexed(Worded):
     r"""Which job runs with how many workers in which slot, over the whole horizon at once.
 
     Let :math:`x_{iwt} = 1` if job i has w workers in slot t, from its arrival up to its deadline, and
