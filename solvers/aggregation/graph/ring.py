@@ -35,7 +35,7 @@ class Ring:
             if len(job.workers) < 2:
                 return f"jobs[{place}] ('{job.name}') has one worker, which makes no ring"
             for worker, following in _ring(job):
-                if not Paths(instance, 0).distances_s(following)[worker] < float("inf"):
+                if not Paths(instance, 0).far(following)[worker][0] < float("inf"):
                     return f"no route leads from worker node {worker} of jobs[{place}] to node {following}"
         return None
 

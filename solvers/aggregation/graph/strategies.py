@@ -97,7 +97,7 @@ class Paths:
 
     def of(self, job: GraphJob, shared: bool) -> list[Route]:
         """A route of each worker; ``shared``: those that meet stay together, and load an arc once."""
-        far = self.distances_s(job.server)
+        far = self.far(job.server)
         after: dict[int, int] = {}
         routes = []
         for worker in job.workers:
@@ -113,24 +113,36 @@ class Paths:
             routes.append(tuple(route))
         return routes
 
-    def distances_s(self, server: int) -> Any:
-        """Seconds of a byte from each node, (n,)."""
+    def far(self, server: int) -> list[tuple[float, int]]:
+        """Of each node the seconds of a byte from there, and how many links a shortest route has."""
         nodes = self._instance.nodes
         ends = np.array(self._instance.arcs)
         usable = np.array([node.forwards for node in nodes])[ends[:, 1]] | (ends[:, 1] == server)
         backwards = csr_array(
             (self._link_s[usable], (ends[usable, 1], ends[usable, 0])), shape=(len(nodes), len(nodes))
         )
-        return dijkstra(backwards, indices=server)
+        seconds, nexts = dijkstra(backwards, indices=server, return_predecessors=True)
+        hops = {server: 0}
+        for node in np.flatnonzero(np.isfinite(seconds)).tolist():
+            way = [node]
+            while way[-1] not in hops:
+                way.append(int(nexts[way[-1]]))
+            for behind in reversed(way[:-1]):
+                hops[behind] = hops[int(nexts[behind])] + 1
+        return [(float(each), hops.get(node, 0)) for node, each in enumerate(seconds)]
 
-    def _next(self, node: int, far: Any, server: int) -> int:
-        """Arc towards the server with the least load; where several have it, by lot."""
+    def _next(self, node: int, far: list[tuple[float, int]], server: int) -> int:
+        """Arc towards the server with the least load; where several have it, by lot.
+
+        Of links that take next to nothing only one direction leads there: the other one would be as short in floats.
+        """
         tight = [
             arc
             for arc in self._leaving[node]
             for head in [self._instance.arcs[arc][1]]
             if (head == server or self._instance.nodes[head].forwards)
-            and self._link_s[arc] + far[head] <= far[node] * (1 + IMPROVEMENT_TOL)
+            and far[head] < far[node]
+            and self._link_s[arc] + far[head][0] <= far[node][0] * (1 + IMPROVEMENT_TOL)
         ]
         return min(tight, key=lambda arc: (self._load_s[arc], self._luck[arc]))
 

@@ -215,3 +215,13 @@ def test_a_worker_that_forwards_and_has_slots_adds_its_own_gradient():
     assert set(result.solution.trees[0]) == {(0, 1), (1, 2)}
     assert result.objective == 1.0
     assert np.isclose(TakahashiMatsuyama().solve(line, LIMITS).objective, 1.0)
+
+
+def test_routes_end_where_links_take_next_to_nothing():
+    # In floats both ends of the fast link are as far from the server.
+    links = [{"ends": [0, 1], "bandwidth_bytes_per_s": 1}, {"ends": [1, 2], "bandwidth_bytes_per_s": 1e15}]
+    links += [{"ends": [0, 2], "bandwidth_bytes_per_s": 1}]
+    jobs = [{"name": "one", "workers": [1, 2], "server": 0}, {"name": "other", "workers": [2], "server": 0}]
+    data = {"name": "fast", "nodes": [{"name": f"n{k}"} for k in range(3)], "links": links, "jobs": jobs}
+    instance = GraphInstance.from_data(data)
+    assert ShortestRoutes("none").solve(instance, Limits()).checked
