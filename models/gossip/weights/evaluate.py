@@ -90,7 +90,8 @@ def _violations(instance: WeightsInstance, values: list[Fraction], tolerance: fl
     if instance.goal == "process":
         costs = instance.costs or (1.0,) * len(values)
         # A rate that rounding left below 0 pays for no other.
-        spent = sum((Fraction(cost) * max(value, 0) for cost, value in zip(costs, values, strict=True)), Fraction(0))
+        rates = [max(value, Fraction(0)) for value in values]
+        spent = sum((Fraction(cost) * rate for cost, rate in zip(costs, rates, strict=True)), Fraction(0))
         assert instance.budget is not None
         if spent > Fraction(instance.budget) * (1 + Fraction(tolerance)):
             yield Violation("budget", "all edges", spent, instance.budget)
