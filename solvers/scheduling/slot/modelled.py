@@ -32,7 +32,9 @@ Held = Mapping[int, Place]
 _TRICKLE = 1e-12
 """Part of its bandwidth that an arc without any left keeps, so that the network stays connected."""
 _GAP = 1e-4
-"""Relative gap at which a slot counts as solved."""
+"""Relative gap at which a slot counts as solved where gains are those of utilities."""
+_FINE_GAP = 1e-8
+"""The same where gains stand for another objective: those of jobs that are far behind hide all others."""
 _PROVEN = 1e-3
 """Part of its bound within which an answer needs no other beside it."""
 
@@ -69,7 +71,9 @@ class SlotProblem:
         places = {self.jobs[job]: Place(there, rings.get(job, ())) for job, there in workers.items()}
         return Answer(places, gain, beside(bound, gain, "maximize", "", f"one slot of '{this.name}': bound"))
 
-    def solve(self, formulation: Callable[..., SlotEmbedding], time_s: float | None, seed: int) -> Answer:
+    def solve(
+        self, formulation: Callable[..., SlotEmbedding], time_s: float | None, seed: int, gap: float = _GAP
+    ) -> Answer:
         """The best choice that a model of the slot has found by then: nobody runs without one, and the bound holds."""
         began = time.perf_counter()
         bound = sum(map(max, self.gains))  # every job at its best, without energy
@@ -78,7 +82,7 @@ class SlotProblem:
         left = None if time_s is None else time_s - (time.perf_counter() - began)
         if left is not None and left <= 0:
             return Answer({}, 0.0, bound)
-        outcome = Highs().solve(model, Limits(time_s=left, gap=_GAP, threads=1), seed=seed)
+        outcome = Highs().solve(model, Limits(time_s=left, gap=gap, threads=1), seed=seed)
         if outcome.bound is not None:
             bound = min(bound, embedding.objective_value(self.instance, outcome.bound))
         if outcome.objective is None:
@@ -177,7 +181,8 @@ class Modelled:
         if problem is None:
             return Answer({}, 0.0, 0.0)
         time_s = min(self._slot_s, 0.9 * self.clock.left_s / (self.instance.slots - state.slot))
-        answer = _better(answer, problem.solve(self.formulation, time_s, int(self.rng.integers(2**31))))
+        gap = _GAP if self.instance.goal.counts_utilities else _FINE_GAP
+        answer = _better(answer, problem.solve(self.formulation, time_s, int(self.rng.integers(2**31)), gap))
         if answer.gain >= answer.bound * (1 - _PROVEN):
             return answer
         return _better(answer, self._packing.best(state, gains))
