@@ -5,7 +5,6 @@ from fractions import Fraction
 
 from ddlopt.models.deployment.microbatches.bounds import ticks_bound
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
-from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
 from ddlopt.models.deployment.microbatches.ticks import exact_ticks, order_of, words_of
 from ddlopt.models.errors import NoSolutionError
@@ -45,7 +44,6 @@ class Known:
     def _open(self) -> None:
         """Take the orders that need no search: by lists, and of the papers that fill holes."""
         ticks, instance = self.ticks, self.ticks.instance
-        self.take(order_of(ticks, simple_words(ticks)))
         self.take(OrderSearch(tries=0).answer(instance, 0, self.clock, None)[0])
         for made in (ZeroBubble(), ZeroBubble(doubled=True), ZeroBubbleV()):
             if not (self.closed or self.clock.expired) and made.refuses(instance) is None:

@@ -10,7 +10,7 @@ from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.ticks import Ticks, exact_ticks, order_of
 from ddlopt.solvers.deployment.microbatches.list_scheduling import Rule, rules, schedule
-from ddlopt.solvers.deployment.microbatches.timing import value
+from ddlopt.solvers.deployment.microbatches.timing import fits, value
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 Words = tuple[tuple[tuple[int, int], ...], ...]
@@ -30,8 +30,8 @@ class OrderSearch(Heuristic, uses=("seed",)):
        or priority. It is taken if its order is no worse. After ``patience`` rules without a better order the search
        goes on from a drawn one of the plain rules.
 
-    It ends where an order meets the combinatorial bound. Where no rule has ended in time, or none fits, the answer is
-    1F1B with as few micro-batches in flight as fit, or one micro-batch after another.
+    It ends where an order meets the combinatorial bound. Where no rule makes a better one, the answer is 1F1B with as
+    few micro-batches in flight as fit, or one micro-batch after another.
 
     Parameters
     ----------
@@ -60,8 +60,9 @@ class OrderSearch(Heuristic, uses=("seed",)):
         require_room(instance)
         ticks, draw = exact_ticks(instance), random.Random(seed)
         plain = rules(ticks)
-        best: Words | None = None
-        least: Fraction | None = None
+        best: Words = simple_words(ticks)
+        least = value(ticks, best) if fits(ticks, best) else None
+        lead: Fraction | None = None
         known: dict[Rule, Fraction] = {}
         seen: dict[Rule, Fraction | None] = {}
         low, now, stale = ticks_bound(ticks), plain[0], 0
@@ -77,14 +78,16 @@ class OrderSearch(Heuristic, uses=("seed",)):
             if found is None:
                 continue
             known[rule] = found
-            if least is None or found < least:
-                best, least, now, stale = words, found, rule, 0
+            if words is not None and (least is None or found < least):
+                best, least = words, found
                 clock.report(float(ticks.seconds(found)))
+            if lead is None or found < lead:
+                lead, now, stale = found, rule, 0
             elif number >= len(plain) and found <= known[now]:
                 now = rule
             if stale > self.patience and number >= len(plain):
                 now, stale = draw.choice([each for each in plain if each in known]), 0
-        return order_of(ticks, simple_words(ticks) if best is None else best), {"rules": float(len(seen))}
+        return order_of(ticks, best), {"rules": float(len(seen))}
 
 
 def _run(ticks: Ticks, rule: Rule, clock: Clock) -> tuple[Words | None, Fraction | None]:
