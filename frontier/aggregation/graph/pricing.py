@@ -147,7 +147,7 @@ class Pricing:
         most = min(most, whole)
         message = found.tables.message[:, -1].copy()
         total, first = kernels.delivered(states.order, *states.leading, message, most)
-        least = float(total[most, -1])
+        least = float(total[most, -1]) - 2 * whole * self._raised(cost)
         return least, self._tree(found, first, most, before) if math.isfinite(least) else None
 
     def _ends(self, cost: Floats, residual: Ints, able: Floats) -> Places:
@@ -170,11 +170,20 @@ class Pricing:
         rows = [place[one] for one, _ in network.arcs]
         columns = [place[two] for _, two in network.arcs]
         values = np.array([cost[number[arc]] for arc in network.arcs])
-        values = np.maximum(values, ROUNDING * max(1.0, float(values.max(initial=0.0))))
+        values = np.maximum(values, _least_cost(values))
         graph = csr_array((values, (rows, columns)), shape=(len(place), len(place)))
         origin = None if start is None else place[start]
         distance, before = dijkstra(graph, indices=origin, return_predecessors=True)
         return distance, before.astype(np.int64)
+
+    def _raised(self, cost: Floats) -> float:
+        """By how much a way may be said to cost more than it does, as every arc costs something; of 2 W messages each.
+
+        Of the W workers each sends one, and fewer switches do, where two meet or more.
+        """
+        values = np.array([cost[self.instance.arc_of[arc]] for arc in self.network.arcs])
+        floor = _least_cost(values)
+        return floor * (len(self._nodes) - 1) if float(values.min(initial=floor)) < floor else 0.0
 
     def spread(self, tree: Tree, cost: Floats, residual: Ints) -> Tree:
         """The same messages from the same senders to the same ends, over other links where one has too many.
@@ -262,3 +271,8 @@ class Pricing:
         tree = tree_of(tuple(sorted(routes)), self.network.job.server)
         starts = sorted(route[0] for route in routes)
         return tree if starts == sorted({*self.network.job.workers, *tree.ended}) else None
+
+
+def _least_cost(values: Floats) -> float:
+    """What an arc costs at least: without a cost it would be none, and of ways without any the shortest is wanted."""
+    return ROUNDING * max(1.0, float(values.max(initial=0.0)))

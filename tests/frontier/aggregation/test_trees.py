@@ -207,3 +207,20 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 def test_other_goals_are_refused() -> None:
     assert "congestion" in (GraphNegotiation().refuses(star(goal="utilization")) or "")
     assert "merging" in (GraphNegotiation().refuses(star(goal="congestion", merging=True)) or "")
+
+
+def test_the_bound_holds_where_a_link_is_far_dearer_than_all_others():
+    # What an arc costs at least, so that there is one, was 1e-12 of the dearest one: more than the fast link takes.
+    links = [((1, 0), 1e-8), ((1, 2), 1e8), ((1, 3), 1.0), ((3, 0), 1.0)]
+    nodes = [{"name": f"n{k}", "slots": int(k == 0), "forwards": k < 3} for k in range(4)]
+    data = {
+        "name": "far",
+        "nodes": nodes,
+        "links": [{"ends": ends, "bandwidth_bytes_per_s": width} for ends, width in links],
+        "jobs": [{"name": "j", "workers": [2, 1, 0], "server": 3}],
+        "goal": "utilization",
+        "aggregators": 1,
+    }
+    result = GraphTrees().solve(GraphInstance.from_data(data), Limits())
+    assert result.objective == 3.00000001
+    assert result.bound <= 3.00000001
