@@ -38,8 +38,8 @@ class OnServers:
     room: Any
     moments: Mapping[int, Sequence[Moment]]
 
-    def add(self, block: pyo.Block, width_of: Callable[[int, Moment, float], Terms]) -> Terms:
-        """Add everything; gives what energy costs.
+    def add_workers(self, block: pyo.Block, width_of: Callable[[int, Moment, float], Terms]) -> None:
+        """Add workers, as many as jobs are wide.
 
         Parameters
         ----------
@@ -65,6 +65,8 @@ class OnServers:
             placed = [(1.0, b.workers[i, s, *moment]) for s in servers if self.room[i][s]]
             return linear(placed + width_of(i, moment, -1.0)) == 0
 
+    def add_limits(self, block: pyo.Block) -> Terms:
+        """Add what servers hold, and which are awake; gives what energy costs."""
         costs = self._add_energy(block)
         self._add_capacities(block)
         return costs

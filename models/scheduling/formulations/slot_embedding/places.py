@@ -153,7 +153,8 @@ class ServerByServer:
     def add(self, block: pyo.Block) -> list[tuple[float, Any]]:
         """See :class:`Places`."""
         gains = self.data.gains
-        costs = self._servers.add(block, lambda i, _, factor: [(factor * w, block.width[i, w]) for w in gains[i]])
+        self._servers.add_workers(block, lambda i, _, factor: [(factor * w, block.width[i, w]) for w in gains[i]])
+        costs = self._servers.add_limits(block)
         self.links.add(block, self.data)
         return costs
 

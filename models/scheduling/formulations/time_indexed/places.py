@@ -46,8 +46,9 @@ class Places:
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
-        costs = self.servers.add(block, lambda i, moment, factor: width_terms(block, self.by_job[i], *moment, factor))
+        self.servers.add_workers(block, lambda i, moment, factor: width_terms(block, self.by_job[i], *moment, factor))
         self._add_classes(block)
+        costs = self.servers.add_limits(block)
         if not self.instance.preemptive:
             self._add_stays(block)
         if block.component("kept") is not None:

@@ -29,7 +29,7 @@ from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
-from ddlopt.solvers.scheduling.slot.knapsack import best_widths
+from ddlopt.solvers.scheduling.slot.knapsack_kernels import choose_widths
 
 FEATURES = {
     "plain": {},
@@ -282,7 +282,8 @@ def test_one_slot_after_others_is_the_knapsack_of_gains(seed):
         for i, (job, before) in enumerate(zip(instance.jobs, done, strict=True))
     ]
     gains = [[value - row[0] for value in row] for row in worth]
-    best, _ = best_widths(gains, np.ones(6, dtype=int), 6)
+    starts = np.concatenate(([0], np.cumsum([len(row) for row in gains])))
+    best, _ = choose_widths(starts, np.concatenate(gains).astype(float), np.ones(6, dtype=np.int64), 6)
     formulation = TimeIndexed(done=tuple(done))
     outcome = Highs().solve(build_model("scheduling", formulation, instance), Limits(gap=1e-7))
     value = formulation.objective_value(instance, outcome.objective)
