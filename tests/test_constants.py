@@ -19,6 +19,8 @@ TOLERANCES = ROOT / "models" / "tolerances.py"
 LARGEST_TOLERANCE = 1e-5
 SMALL = re.compile(r"\de-\d|\.0000")
 """What is in the text of a file with such numbers."""
+AT_MODULE_LEVEL = re.compile(r"^[A-Za-z_][^\n(=]*=\s*[-~+\w(]*\d", re.MULTILINE)
+"""And of one that may give a number a name."""
 
 
 class Explained:
@@ -134,10 +136,13 @@ def bare():
     tolerances, numbers = [], []
     for file in SOURCES:
         text = file.read_text(encoding="utf-8")
+        small = file != TOLERANCES and SMALL.search(text)
+        if not small and not AT_MODULE_LEVEL.search(text):
+            continue
         tree = ast.parse(text)
         name = file.relative_to(ROOT).as_posix()
         numbers += [f"{name}:{line}" for line in bare_constants(text, tree)]
-        if file != TOLERANCES and SMALL.search(text):
+        if small:
             tolerances += [f"{name}:{line}" for line in bare_tolerances(text, tree)]
     return tolerances, numbers
 

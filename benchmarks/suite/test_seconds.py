@@ -1,7 +1,7 @@
 """Processor seconds of the default tests, by file and case, from an empty cache of kernels; and what cases cover alone.
 
 With ``--update`` ``tests`` puts cases that take more than ``--most`` seconds into ``tests/long_cases.txt``, the first
-two of each test function excepted. ``covered`` puts those there that take more than ``--long`` seconds and run no
+one of each test function excepted, and those of models and certificates. ``covered`` puts those there that take more than ``--long`` seconds and run no
 branch of the code that the other default tests leave out: coverage.py notes the branches of each case, and long cases
 are taken again one by one, the most branches a second first. Compiled code and other processes are not looked into, so
 that tests of commands and processes stay, as do those whose matter is figures and not branches: of bounds, checkers
@@ -22,9 +22,13 @@ from pathlib import Path
 from benchmarks.harness import ROOT, Benchmark, Option, Skipped
 
 LIST = ROOT / "tests/long_cases.txt"
-KEPT = 2
-WHOLE = "tests/cli/", "tests/instances/test_bundled.py", "tests/models/test_kernels.py"
-"""Files whose cases have no siblings: each is about another problem."""
+KEPT = 1
+WHOLE = (
+    "tests/cli/", "tests/benchmarks/test_pairs.py", "tests/certificates/", "tests/docs/", "tests/embedding/",
+    "tests/instances/test_bundled.py", "tests/instances/test_certificates.py", "tests/instances/test_checkers.py",
+    "tests/models/", "tests/robustness/test_forged_every_kind.py",
+)  # fmt: skip
+"""Files whose cases have no siblings: each is about another problem, or kills other changes of bounds and checkers."""
 STAY = (
     *WHOLE, "tests/analysis/bench/", "tests/benchmarks/", "tests/certificates/", "tests/docs/",
     "tests/embedding/test_relaxations.py", "tests/frontier/test_the_wall.py", "tests/models/", "tests/robustness/",
@@ -39,7 +43,7 @@ STAY_NAMED = (
 """Words in names of such tests."""
 FOLDERS = "models", "solvers", "certificates", "frontier", "instances", "analysis", "ddlopt"
 HEAD = f"""\
-# Cases of the slow tests: they take longer than others of their function, of which {KEPT} or more are default tests, or
+# Cases of the slow tests: they take longer than others of their function, of which {KEPT} is among the default tests, or
 # run no branch that default tests leave out. Written by `python benchmarks suite/test_seconds`, with --update.
 """
 PLUGIN = """

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,6 +17,7 @@ RECORDS = "records.json"
 """The file in a family's folder that is no instance."""
 
 
+@cache
 def library_folder(family_name: str) -> Path:
     """Where the instances of a family are, also in an installed package.
 
@@ -38,19 +39,21 @@ def names(family_name: str | None = None) -> tuple[str, ...]:
     UnknownNameError
         If there is no such family.
     """
-    found: list[str] = []
-    for each in FAMILY_NAMES if family_name is None else (family_name,):
-        folder = library_folder(each)
-        if folder.is_dir():
-            found += (f"{each}/{stem}" for stem in _stems(folder, folder.stat().st_mtime_ns))
-    return tuple(found)
+    folders = {each: library_folder(each) for each in (FAMILY_NAMES if family_name is None else (family_name,))}
+    return tuple(
+        name
+        for each, folder in folders.items()
+        if folder.is_dir()
+        for name in _names(each, folder, folder.stat().st_mtime_ns)
+    )
 
 
 @lru_cache(maxsize=2 * len(FAMILY_NAMES))
-def _stems(folder: Path, changed_ns: int) -> tuple[str, ...]:
-    """Names of the instances in a folder that was changed last at ``changed_ns``."""
+def _names(family_name: str, folder: Path, changed_ns: int) -> tuple[str, ...]:
+    """Names of the instances in a family's folder that was changed last at ``changed_ns``."""
     stems = (file.stem for file in folder.glob("*.json") if file.name != RECORDS)
-    return tuple(sorted((stem for stem in stems if not stem.endswith(".best")), key=natural))
+    own = sorted((stem for stem in stems if not stem.endswith(".best")), key=natural)
+    return tuple(f"{family_name}/{stem}" for stem in own)
 
 
 def load(name_or_path: Instance | str | Path) -> Instance:

@@ -33,7 +33,7 @@ def rows(call, *words):
     return code, list(csv.DictReader(io.StringIO(out))), complaint
 
 
-@pytest.mark.parametrize(("family", "formulation"), spread(FORMULATIONS, 6))
+@pytest.mark.parametrize(("family", "formulation"), spread(FORMULATIONS, 14))
 def test_solvers_agree(call, family, formulation):
     """Each formulation by each solver that is here; what its licence does not cover is an error in a line."""
     name = of_smallest(family, formulation)

@@ -83,10 +83,10 @@ def compared(call, instance, methods):
     ("name", "methods"),
     [
         ("aggregation/graph-tiny-congestion", "exact,graph-search,none,level,top,max,first-switch"),
-        (CODESIGN, "joint,alternating,alternating:strategies=exact,topology=exact,data-parallel"),
-        ("compression/hipress-vgg19-n16-budget", "exact,espresso,secopa,lgreco,none"),
+        slow(CODESIGN, "joint,alternating,alternating:strategies=exact,topology=exact,data-parallel"),
+        slow("compression/hipress-vgg19-n16-budget", "exact,espresso,secopa,lgreco,none"),
         ("compression/sfb-vgg16-b4-w16-25g", "min-cut,milp,poseidon,tag"),
-        (PLAN, "exact,tag,plan-search,mcmc,data-parallel,heft,m-etf"),
+        slow(PLAN, "exact,tag,plan-search,mcmc,data-parallel,heft,m-etf"),
         (SCHEDULE, "time-indexed,gadget,sjf-bco,optimus,fifo"),
     ],
 )

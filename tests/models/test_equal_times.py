@@ -101,7 +101,7 @@ def test_sets_of_nodes_start_when_the_last_that_they_need_is_there(seed):
         agree(instance, solution)
 
 
-@for_each("seed", seeds(20, 300))
+@for_each("seed", seeds(10, 300))
 def test_slots_of_a_job_are_counted_alike(seed):
     """What a job wants is often a whole number of slots' work: of thirds, of tenths."""
     rng = np.random.default_rng(seed)

@@ -139,7 +139,7 @@ def agrees(formulation, instance, outcome, optimum, name, told):
 @pytest.mark.parametrize("name", CASES)
 def test_the_optimum_of_odd_figures_is_that_of_enumeration(name):
     place = list(CASES).index(name)
-    met = [agree(name, 1, 10 * place, KINDS[(place + step) % len(KINDS)]) for step in range(2)]
+    met = [agree(name, 1, 10 * place, KINDS[(place + step) % len(KINDS)]) for step in range(1)]
     assert sum(met) or name.startswith("LatencyPartition")
 
 

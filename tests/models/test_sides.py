@@ -18,7 +18,8 @@ def _called(function):
 def said():
     """Rules, with the sides that they say."""
     for file in sorted((ROOT / "models").rglob("*.py")):
-        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = file.read_text(encoding="utf-8")
+        for call in ast.walk(ast.parse(text)) if any(f"{name}(" in text for name in MAKERS) else ():
             if isinstance(call, ast.Call) and _called(call.func) in MAKERS and len(call.args) == 4:
                 rule, _, *sides = (getattr(each, "value", None) for each in call.args)
                 if isinstance(rule, str) and any(isinstance(each, int) for each in sides):

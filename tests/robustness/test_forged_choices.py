@@ -47,9 +47,9 @@ def forged(rng, data):
 
 @pytest.mark.parametrize("name", ["codesign/tiny-cosets-n6-d2", "codesign/tiny-factors-n6-d3"])
 def test_forged_proofs_claim_nothing_new(name):
-    told = forge(name, 60, ChoiceCertificate, forged)
+    told = forge(name, 15, ChoiceCertificate, forged)
     assert told["long"] == 0
-    assert min(told["accepted"], told["refuted"], told["odd"]) >= 3
+    assert min(told["accepted"], told["refuted"], told["odd"]) >= 1
 
 
 @pytest.mark.slow

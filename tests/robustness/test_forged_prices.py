@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from forging import forge
+from volume import slow
 
 import ddlopt
 from ddlopt import instances
@@ -65,13 +66,14 @@ def charged(rng, data):
 
 @pytest.mark.parametrize("name", ["scheduling/elastic-j10-t10-g8", "scheduling/energy-j20-t20-g16"])
 def test_forged_prices_prove_nothing_new(name):
-    told = forge(name, 50, PriceCertificate, forged, DdloptError)
+    told = forge(name, 20, PriceCertificate, forged, DdloptError)
     assert told["long"] == 0
-    assert min(told["accepted"], told["refuted"], told["odd"]) >= 3
+    assert min(told["accepted"], told["refuted"], told["odd"]) >= 1
 
 
-@pytest.mark.parametrize("name", [f"scheduling/{what}-j20-t20-g16" for what in ("change", "runs", "types")])
-def test_forged_prices_of_plans_that_are_kept_or_on_types_prove_nothing_new(name):
+@pytest.mark.parametrize("what", [slow("change"), slow("runs"), "types"])
+def test_forged_prices_of_plans_that_are_kept_or_on_types_prove_nothing_new(what):
+    name = f"scheduling/{what}-j20-t20-g16"
     instance, best = instances.load(name), instances.best(name)
     known = Fraction(ddlopt.check(instance, best, exact=True).objective)
     proof = prove(instance, best, known * (1 + Fraction(1, 500)), lambda: False)

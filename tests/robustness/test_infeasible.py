@@ -29,8 +29,8 @@ def test_every_method_says_so(impossible):
         assert (result.method, result.status) == (result.method, Status.INFEASIBLE)
         assert result.evidence in (Evidence.COMBINATORIAL, Evidence.SOLVER)
         assert (result.objective, result.solution, result.checked, result.gap) == (None, None, False, None)
-        alone = ddlopt.solve(impossible, result.method, time_limit=20)
-        assert (alone.status, alone.evidence) == (result.status, result.evidence)
+    alone = ddlopt.solve(impossible, result.method, time_limit=20)
+    assert (alone.status, alone.evidence) == (result.status, result.evidence)
 
 
 def test_command_line(impossible, call, tmp_path):

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 import sqlite3
 from dataclasses import replace
 from fractions import Fraction
@@ -45,7 +46,7 @@ def sources():
     ):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
-            if name not in GATE and any(word in text for word in ("Result", "replace", "__setattr__")):
+            if name not in GATE and re.search(r"Result\(|replace\(|__setattr__\(|__replace__\(", text):
                 yield name, ast.parse(text)
 
 

@@ -53,13 +53,13 @@ def best_of_all(instance):
     return min((evaluate_pipeline(instance, plan, exact=True).objective for plan in found), default=None)
 
 
-@for_each("seed", seeds(40, 300))
+@for_each("seed", seeds(20, 300))
 def test_the_optimum_is_proven_and_nothing_above_it(seed):
     instance = drawn(seed, most=3 if seed % 3 else 4)
     check_around(instance, best_of_all(instance))
 
 
-@for_each("seed", seeds(40, 300))
+@for_each("seed", seeds(20, 300))
 def test_memory_that_is_reached_to_the_last_byte(seed):
     instance = tight(seed)
     check_around(instance, best_of_all(instance))
@@ -82,7 +82,7 @@ def one_stage(options, memory_bytes):
     )
 
 
-@for_each("seed", seeds(60, 600))
+@for_each("seed", seeds(30, 600))
 def test_options_of_a_stage(seed):
     """Whole knapsacks, in which what may be mixed takes less than what may be chosen."""
     draw = random.Random(seed)
@@ -199,7 +199,7 @@ def test_a_stage_with_too_many_choices_counts_as_possible():
         check(instance, best * (1 - NEAR))
 
 
-@for_each("seed", seeds(4, 24))
+@for_each("seed", seeds(2, 24))
 def test_the_search_and_the_checker_agree(seed):
     shape = ("chain", "branches", "random")[seed % 3]
     size = {"layers": 10, "devices": 8, "micro_batches": 16, "memory": 1.2, "shape": shape, "alike": seed % 2 == 0}

@@ -38,7 +38,7 @@ def best_exactly(instance):
     return min(evaluate_step(instance, plan, exact=True).objective for plan in near)
 
 
-@for_each("seed", seeds(12, 150))
+@for_each("seed", seeds(6, 150))
 def test_the_optimum_is_proven_and_nothing_above_it(seed):
     instance = drawn(seed)
     best = best_exactly(instance)
@@ -51,7 +51,7 @@ def test_the_optimum_is_proven_and_nothing_above_it(seed):
             StepCertificate(instance.name, instance.digest, best * (1 + more)).check(instance, never)
 
 
-@for_each("seed", seeds(12, 150))
+@for_each("seed", seeds(6, 150))
 def test_no_bound_is_above_a_plan(seed):
     """Each of the bounds is asked of all plans, with a claim that is what the plan takes: none may exclude it."""
     instance = drawn(seed)
@@ -76,7 +76,7 @@ def took(bounds, shape, plan, inside):
     return bounds.takes(shape, plan.recomputed, inside) + ended
 
 
-@for_each("seed", seeds(12, 150))
+@for_each("seed", seeds(6, 150))
 def test_the_last_bounds_are_what_a_plan_takes(seed):
     """All but rounding, so that hardly a plan is left to be evaluated."""
     instance = drawn(seed)

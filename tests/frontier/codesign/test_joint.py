@@ -87,7 +87,7 @@ def test_joint_is_the_best_of_all_choices(seed, options):
 
 def test_the_same_steps_are_taken_on_a_busy_machine(monkeypatch):
     """Nothing but a time limit is in seconds: clocks that run a thousand times as fast change nothing."""
-    instance = random_job(np.random.default_rng(4), servers=6, degree=2, layers=4, strategies=3)
+    instance = random_job(np.random.default_rng(4), servers=5, degree=2, layers=3, strategies=2)
     method = Joint(most_choices=2, topology_s=1e6)
     calm = method.solve(instance, Limits(gap=0.02))
     real = time.perf_counter
@@ -130,7 +130,7 @@ def test_choices_that_suit_whole_ports_are_better_to_begin_with(seed, monkeypatc
     assert fitted.best_s < 0.97 * opened().best_s
 
 
-@pytest.mark.parametrize(("seed", "optics"), [(0, "one_way"), (1, "duplex")])
+@pytest.mark.parametrize(("seed", "optics"), [(0, "one_way"), slow(1, "duplex")])
 def test_the_opening_bound_is_at_least_the_least_of_all_choices(seed, optics):
     """The program on strategies is solved in whole numbers, and no assumption weakens what it says."""
     instance = random_job(np.random.default_rng(seed), servers=8, degree=2, layers=4, strategies=4, optics=optics)

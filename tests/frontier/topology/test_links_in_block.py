@@ -56,7 +56,7 @@ def _possible(job, load, labels=BLOCKS, fixed=None):
     return Highs({"mip_max_improving_sols": 1}).solve(model, Limits(60), 0).status is not Status.INFEASIBLE
 
 
-@for_each("seed", [0, 4, *map(slow, set(range(60)) - {0, 4})])
+@for_each("seed", [4, *map(slow, set(range(60)) - {4})])
 def test_no_load_of_a_design_is_refuted(seed):
     job = _drawn(seed)
     least = ddlopt.solve(job, "exact", time_limit=60).objective

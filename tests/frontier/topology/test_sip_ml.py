@@ -33,7 +33,7 @@ def solved(formulation, instance):
     return Exact("exact", "topology", formulation).solve(instance, Limits(time_s=60, gap=1e-6))
 
 
-@for_each("seed", seeds(4, 6))
+@for_each("seed", seeds(2, 6))
 def test_bisection_is_the_optimum_of_the_program(seed):
     rng = np.random.default_rng(seed)
     degree = 2 + seed % 2

@@ -182,7 +182,7 @@ def true_congestion(seed):
     return instance, found
 
 
-@for_each("seed", seeds(2, 6))
+@for_each("seed", seeds(1, 6))
 def test_it_is_no_more_than_the_true_optimum_and_meets_it_with_cuts(seed):
     instance, congestion = true_congestion(seed)
     times = {
@@ -228,7 +228,7 @@ def test_of_every_choice_it_says_what_the_rows_say(seed):
         assert value == pytest.approx(own_bound(drawn(seed), choices), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", [1, 2, slow(6)])
+@pytest.mark.parametrize("seed", [1, slow(2), slow(6)])
 def test_a_cut_holds_for_all_that_send_no_less_and_for_no_others(seed):
     instance = random_job(np.random.default_rng(seed), layers=3, strategies=3, twins=seed % 3, degree=3, density=0.8)
     tables, rng = tables_of(instance), np.random.default_rng(seed)
@@ -282,7 +282,7 @@ def test_collapse_counts_instead_of_choosing():
     }
 
 
-@for_each("seed", seeds(4, 6))
+@for_each("seed", seeds(2, 6))
 def test_racks_share_uplinks(seed):
     instance = random_job(np.random.default_rng(seed), servers=6, layers=3, strategies=3, traffic=0.5)
     racks = ((0, 1), (2, 3, 5), (4,))

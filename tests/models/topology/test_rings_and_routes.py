@@ -94,7 +94,7 @@ def test_linear_relaxation_of_danoint(form, hops, bound):
     assert relaxation == pytest.approx(bound, rel=1e-6)
 
 
-@for_each("options", [{}, {"optics": "duplex", "degree": 3}])
+@for_each("options", [{}, slow({"optics": "duplex", "degree": 3})])
 def test_distances_leave_the_optimum_beside_rings(options):
     instance = job(random_traffic(5, 3, 0.6), groups=[((0, 2, 4), 4.0)], **options)
     plain = solve(instance, rings="all").objective

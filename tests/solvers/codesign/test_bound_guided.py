@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from volume import seeds
+from volume import seeds, spread
 
 import ddlopt
 from ddlopt import instances
@@ -32,7 +32,7 @@ def _without_the_frontier(monkeypatch):
     monkeypatch.setenv(plugins.HIDDEN, "1")
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", spread(TINY, 3))
 def test_tiny_jobs_are_within_a_percent_of_the_best_known(name):
     instance = ddlopt.load(name)
     known = float(evaluate(instance, best_known(instance)).objective)

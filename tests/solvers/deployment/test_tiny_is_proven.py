@@ -103,14 +103,14 @@ def test_partitions_for_throughput(seed: int) -> None:
     agrees(instance, lambda: best_of_all_partitions(instance))
 
 
-@for_each("seed", seeds(3, 200))
+@for_each("seed", seeds(2, 200))
 def test_partitions_for_latency(seed: int) -> None:
     instance = drawn(1000 + seed, "latency")
     agrees(instance, lambda: best_of_all_partitions(instance))
 
 
 # 50 is one of which the bound by prices is within 1e-4, and not the optimum.
-@for_each("seed", some(range(200), {0, 1, 2, 3, 50}))
+@for_each("seed", some(range(200), {1, 50}))
 def test_plans(seed: int) -> None:
     """Up to four groups on three machines with up to three devices; of the largest, the proof only.
 

@@ -55,7 +55,7 @@ def test_entries_are_those_of_all_divisions(entries: str) -> None:
 @pytest.mark.parametrize("goal", ["sum", "max"])
 @pytest.mark.parametrize("entries", ["ranges", "prefixes"])
 def test_it_is_just_below_the_optimum(goal: str, entries: str) -> None:
-    for instance in several(9, 500, goal=goal, entries=entries):
+    for instance in several(4, 500, goal=goal, entries=entries):
         best, found = Fraction(optimum(instance)), exact_table_bound(instance)
         assert best * (1 - CLOSE) - Fraction(1, 10**12) <= found <= best * (1 + Fraction(1, 10**15))
 

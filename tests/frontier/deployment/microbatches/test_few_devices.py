@@ -31,7 +31,7 @@ def groups(instance):
 
 
 @pytest.mark.parametrize("labels", [1, 40])
-@pytest.mark.parametrize("seed", seeds(12, 400))
+@pytest.mark.parametrize("seed", seeds(6, 400))
 def test_bounds_hold_for_all_orders(seed, labels, monkeypatch):
     """Also where labels are merged; and a makespan of all devices is the least of all orders."""
     monkeypatch.setattr(few_devices, "_LABELS", labels)

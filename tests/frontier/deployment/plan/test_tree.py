@@ -80,7 +80,7 @@ def test_all_choices_are_all_deployments(seed):
         assert result.objective == pytest.approx(best_s, rel=1e-9)
 
 
-@for_each("seed", seeds(8, 200))
+@for_each("seed", seeds(3, 200))
 def test_the_tree_finds_the_best_of_all_plans(seed):
     instance = small(seed)
     everything = BruteForce(most=10_000_000).solve(instance, Limits())
@@ -195,7 +195,7 @@ def test_choices_beyond_reason_are_refused():
     assert PlanTree().refuses(instance) is None
 
 
-@for_each("seed", seeds(4, 60))
+@for_each("seed", seeds(2, 60))
 def test_prices_of_what_is_left_are_not_above_the_time_and_grow_with_what_is_decided(seed):
     """Down the elimination order; with many inputs a group has more neighbours than are eliminated exactly."""
     rng = np.random.default_rng(seed)
@@ -219,7 +219,7 @@ def test_prices_of_what_is_left_are_not_above_the_time_and_grow_with_what_is_dec
     assert near > 0.7
 
 
-@for_each("seed", seeds(4, 60))
+@for_each("seed", seeds(2, 60))
 def test_with_prices_of_what_is_left_it_finds_the_best_of_all_plans(seed, monkeypatch):
     monkeypatch.setattr(tree_method, "_EFFORT", replace(tree_method._EFFORT, ahead_from=1))
     instance = small(seed)

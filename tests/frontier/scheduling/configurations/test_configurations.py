@@ -63,7 +63,7 @@ def _instance(rng, jobs=8, slots=24, gpus=6, **more):
 def test_tiny_instances_have_bounds_and_with_types_their_optimum(features):
     rng = np.random.default_rng(len(features))
     method = ColumnGeneration(gap=1e-6)
-    for _ in range(8):
+    for _ in range(2):
         instance = random_instance(rng, **FEATURES[features])
         best = brute_force(instance).objective
         result = method.solve(instance, Limits(gap=2e-5))
@@ -104,7 +104,7 @@ def test_prices_certify_bounds():
     """At any prices, each interval has its best pattern of all, and what that gives is a bound."""
     rng = np.random.default_rng(5)
     for features in FEATURES.values():
-        for _ in range(4):
+        for _ in range(2):
             instance = random_instance(rng, **features)
             best = brute_force(instance).objective
             plan = PatternPlan.of(instance)

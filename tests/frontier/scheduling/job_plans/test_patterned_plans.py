@@ -65,7 +65,7 @@ def test_every_pattern_keeps_to_cuts_and_what_no_mixture_has_breaks_one(seed):
         assert (cut >= 0).all()
 
 
-@for_each("seed", seeds(8, 120))
+@for_each("seed", seeds(4, 120))
 def test_bounds_hold_and_are_no_worse_than_those_by_prices(seed):
     asked = drawn(seed)
     best = brute_force(asked).objective

@@ -215,7 +215,7 @@ def test_unsolved_programs_have_nothing_to_read() -> None:
     assert not SlotShares().prices(problem, instance).any()
 
 
-@pytest.mark.parametrize("seed", seeds(3, 6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_tangents_find_the_optimum_by_themselves(seed: int) -> None:
     instance = slots_instance(seed, back=0.6)
     optimum = optimum_by_enumeration(instance)

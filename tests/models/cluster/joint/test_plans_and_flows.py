@@ -19,7 +19,7 @@ from ddlopt.solvers.exact import build_model, lp_relaxation
 METHOD = "plans-and-flows"
 
 
-@for_each("seed", seeds(5, 80))
+@for_each("seed", seeds(3, 80))
 def test_the_program_finds_the_best_of_all_schedules_with_proven_plans(seed):
     instance = drawn(seed)
     jobs, found = proven_tables(instance), ddlopt.solve(instance, METHOD, time_limit=60, gap=1e-7)

@@ -72,7 +72,7 @@ def test_the_bound_is_the_wire_that_is_interrupted():
     assert exact_forward_bound(TWO) == 13
 
 
-@for_each("seed", seeds(6, 60))
+@for_each("seed", seeds(3, 60))
 def test_bounds_and_the_model_against_every_plan(seed):
     rng = np.random.default_rng(seed)
     instance = tiny(rng, gradients=2 + seed % 2, parts=(1, 2) if seed % 4 else (1,), budget=bool(seed % 3))
@@ -84,7 +84,7 @@ def test_bounds_and_the_model_against_every_plan(seed):
     assert result.objective == pytest.approx(float(best), rel=1e-6)
 
 
-@for_each("seed", seeds(12, 60))
+@for_each("seed", seeds(6, 60))
 def test_parts_that_take_no_time_have_their_place(seed):
     """They start when what comes after them does, or what was before them ends."""
     instance = tiny(np.random.default_rng(seed), parts=(1, 2) if seed % 2 else (1,), least=0)

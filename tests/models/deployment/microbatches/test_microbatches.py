@@ -136,7 +136,7 @@ def test_the_theorem_of_unit_times(p, n):
         assert found.objective == value
 
 
-@pytest.mark.parametrize("seed", seeds(25, 300))
+@pytest.mark.parametrize("seed", seeds(13, 300))
 def test_bounds_hold_for_all_orders(seed):
     instance = drawn(seed)
     best = best_of_all(instance)
@@ -145,7 +145,7 @@ def test_bounds_hold_for_all_orders(seed):
     assert bound(instance) <= best
 
 
-@pytest.mark.parametrize("seed", seeds(6, 40))
+@pytest.mark.parametrize("seed", seeds(3, 40))
 def test_micro_batches_may_come_in_one_order(seed):
     """No order is better than the best in which micro-batches have the passes of all kinds in one order."""
     instance = drawn(seed, chunks=2)

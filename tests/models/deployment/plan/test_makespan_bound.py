@@ -97,7 +97,7 @@ def holds(kind, rng, seed, plans, *options):
         assert kind().objective_value(instance, outcome.bound) <= time * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("seed", seeds(3, 8))
+@pytest.mark.parametrize("seed", seeds(2, 8))
 @pytest.mark.parametrize(("kind", "plans"), [(MakespanBound, 12), (every_plan, 3)])
 def test_every_row_holds_for_every_plan(kind, plans, seed):
     holds(kind, np.random.default_rng(100 + seed), seed, plans)

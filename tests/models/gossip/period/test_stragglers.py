@@ -52,7 +52,7 @@ def enumerated(stragglers, steps):
     return found
 
 
-@for_each("seed", seeds(6, 30))
+@for_each("seed", seeds(3, 30))
 def test_expected_maxima_are_those_of_all_that_can_happen(seed):
     for workers, steps in ((1, 6), (2, 4), (3, 3), (4, 2), (6, 1)):
         stragglers = drawn(seed, workers).stragglers
@@ -88,7 +88,7 @@ def test_seconds_a_step_fall_towards_the_average_of_the_slowest(seed):
     assert float(stragglers.limit) * (1 - 1e-12) <= far <= floats[-1]
 
 
-@for_each("seed", seeds(3, 20))
+@for_each("seed", seeds(2, 20))
 def test_the_best_period_is_that_of_a_search_through_all(seed):
     asked = drawn(seed)
     times = TimeToTarget.of(asked)

@@ -55,7 +55,7 @@ def random_graph(rng, servers, switches, extra):
 
 
 @pytest.mark.parametrize("network", ["star", "tree", "mesh", None])
-@pytest.mark.parametrize("seed", seeds(2, 12))
+@pytest.mark.parametrize("seed", seeds(1, 12))
 def test_against_trying_everything(seed, network):
     rng = np.random.default_rng([seed, len(network or "")])
     instance = random_instance(
@@ -78,7 +78,7 @@ def test_against_trying_everything(seed, network):
         assert solve(instance, routing="circulation", places="servers").objective == close(expected)
 
 
-@pytest.mark.parametrize("seed", seeds(4, 40))
+@pytest.mark.parametrize("seed", seeds(2, 40))
 def test_graphs_with_switches_against_trying_everything(seed):
     """Cores with leaf servers, servers in the core, arcs that only one direction has."""
     rng = np.random.default_rng([7, seed])
@@ -100,7 +100,7 @@ def test_a_ring_may_pass_over_an_arc_twice(times, runs):
     assert len(solve(instance).solution.runs) == runs
 
 
-@for_each("seed", seeds(4, 100))
+@for_each("seed", seeds(2, 100))
 def test_routings_agree_on_trees(seed):
     rng = np.random.default_rng([3, seed])
     servers = int(rng.integers(3, 7))

@@ -77,7 +77,7 @@ def test_tables_have_the_optimum_of_every_budget(shape, splits):
     assert (max(parts) > 1) == (splits == 4 and shape != "path")
 
 
-@pytest.mark.parametrize("seed", seeds(6, 45))
+@pytest.mark.parametrize("seed", seeds(3, 45))
 def test_every_method_against_enumeration(seed):
     jobs = 1 + seed % 3
     tree = random_tree(100 + seed, nodes=(7, 4, 3)[jobs - 1], jobs=jobs)

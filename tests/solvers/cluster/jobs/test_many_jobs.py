@@ -23,7 +23,7 @@ OBJECTIVES = ("makespan", "weighted_completion", "weighted_tardiness")
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("end", [0.3, 1.0, 5.0])
-@pytest.mark.parametrize("seed", seeds(6, 60))
+@pytest.mark.parametrize("seed", seeds(3, 60))
 def test_no_schedule_is_below_the_relaxation(seed, objective, end):
     jobs = [job.model_dump() | {"deadline_s": job.arrival_s + 1} for job in drawn(seed).jobs]
     instance = drawn(seed).changed(objective=objective, jobs=jobs)
@@ -117,7 +117,7 @@ def test_no_round_begins_when_no_time_is_left():
     assert search.rounds == 0
 
 
-@for_each("seed", seeds(8, 80))
+@for_each("seed", seeds(4, 80))
 @pytest.mark.parametrize("objective", ["weighted_completion", "weighted_tardiness", "makespan"])
 def test_the_bound_of_jobs_that_are_moved_holds_where_widths_change_from_slot_to_slot(seed, objective):
     slots = drawn(seed + 700, "slots", 2).changed(objective=objective)

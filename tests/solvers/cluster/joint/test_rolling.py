@@ -36,7 +36,7 @@ def test_a_schedule_without_foresight_is_one(seed):
     assert 1 <= moments <= 2 * len(instance.jobs)
 
 
-@pytest.mark.parametrize("seed", seeds(6, 30))
+@pytest.mark.parametrize("seed", seeds(3, 30))
 def test_what_comes_later_changes_nothing_before(seed):
     instance = drawn(seed)
     jobs = sorted(instance.jobs, key=lambda job: job.arrival_s)

@@ -48,7 +48,7 @@ def test_few_trees_at_the_narrowest_cut(network, options, most):
     )
 
 
-@for_each("seed", seeds(12, 150))
+@for_each("seed", seeds(6, 150))
 def test_drawn_networks(seed):
     """Within 5 % of weights that are within some of the cut, whatever the bandwidths."""
     instance = several(seed + 1, "broadcast")[seed]
