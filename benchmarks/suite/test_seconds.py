@@ -1,11 +1,11 @@
 """Processor seconds of the default tests, by file and case, from an empty cache of kernels; and what cases cover alone.
 
 With ``--update`` ``tests`` puts cases that take more than ``--most`` seconds into ``tests/long_cases.txt``, the first
-one of each test function excepted, and those of models and certificates. ``covered`` puts those there that take more than ``--long`` seconds and run no
-branch of the code that the other default tests leave out: coverage.py notes the branches of each case, and long cases
-are taken again one by one, the most branches a second first. Compiled code and other processes are not looked into, so
-that tests of commands and processes stay, as do those whose matter is figures and not branches: of bounds, checkers
-and relaxations. What is in the file is among the slow tests.
+one of each test function excepted, and those of models and certificates. ``covered`` puts those there that take more
+than ``--long`` seconds and run no branch of the code that the other default tests leave out: coverage.py notes the
+branches of each case, and long cases are taken again one by one, the most branches a second first. Compiled code and
+other processes are not looked into, so that tests of commands and processes stay, as do those whose matter is figures
+and not branches: of bounds, checkers and relaxations. What is in the file is among the slow tests.
 """
 
 import heapq
@@ -42,8 +42,8 @@ STAY_NAMED = (
 )  # fmt: skip
 """Words in names of such tests."""
 FOLDERS = "models", "solvers", "certificates", "frontier", "instances", "analysis", "ddlopt"
-HEAD = f"""\
-# Cases of the slow tests: they take longer than others of their function, of which {KEPT} is among the default tests, or
+HEAD = """\
+# Cases of the slow tests: they take longer than others of their function, of which one is a default test, or
 # run no branch that default tests leave out. Written by `python benchmarks suite/test_seconds`, with --update.
 """
 PLUGIN = """
