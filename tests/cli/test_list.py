@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import typer
+from volume import slow
 
 import ddlopt
 from ddlopt.cli import run
@@ -231,8 +232,8 @@ print(code, *(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)
     ("arguments", "needed"),
     [
         (["list"], set()),
-        (["list", "topology"], set()),
-        (["show", "topology/danoint"], set()),
+        slow(["list", "topology"], set()),
+        slow(["show", "topology/danoint"], set()),
         (["check", TINY, "a.json"], set()),
         (["solve", TINY], {"numba", "scipy"}),
     ],

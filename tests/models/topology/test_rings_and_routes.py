@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 import pytest
 from brute_force import brute_force
 from topology_cases import DANOINT, all_to_all, job
-from volume import for_each, seeds, some
+from volume import for_each, seeds, slow, some
 
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import Ring, TopologyDesign, evaluate
