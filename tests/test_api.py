@@ -119,8 +119,8 @@ def test_check_takes_objects_and_files(tmp_path):
 
 
 def test_a_method_that_does_not_cover_the_instance_says_why():
-    with pytest.raises(NotApplicableError, match="circulant does not cover 'tiny-n4-d2'"):
-        ddlopt.solve(TINY, "circulant")
+    with pytest.raises(NotApplicableError, match="forest does not cover 'tiny-n4-d2'"):
+        ddlopt.solve(TINY, "forest")
 
 
 def test_generate_is_reproducible():
