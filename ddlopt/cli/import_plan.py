@@ -31,7 +31,7 @@ def import_plan(
     if out:
         writable(out)
     instance = ddlopt.load(name)
-    if source_format in SCHEDULES:
+    if source_format is not None and source_format in SCHEDULES:
         instance, solution = _judged(instance, file, source_format, out is not None)
     else:
         solution = ddlopt.import_plan(instance, file, source_format)

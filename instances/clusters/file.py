@@ -380,8 +380,8 @@ def _told(problem: ValidationError, origin: str) -> DdloptError:
 
 def _meant(place: tuple[int | str, ...]) -> str:
     """What a key that is not known may mean, or where it belongs."""
-    parts = {"": Cluster, "servers": Servers, "network": Network, "optics": Optics, "fabric": Racks}
-    parts |= {"accelerator": OwnAccelerator, "compression": Coding}
+    parts: dict[str, type[Part]] = {"": Cluster, "servers": Servers, "network": Network, "optics": Optics}
+    parts |= {"fabric": Racks, "accelerator": OwnAccelerator, "compression": Coding}
     key, own = str(place[-1]), parts["" if len(place) == 1 else str(place[0])].model_fields
     homes = [name for name, part in parts.items() if key in part.model_fields]
     if homes:
