@@ -76,7 +76,7 @@ class GraphSearch(Heuristic, uses=("seed", "start")):
         now = case.read(start) if isinstance(start, AggregationTrees) else None
         if now is None:
             now = first_trees(case, rng, clock)
-        best, before = Forest(*(each.copy() for each in now)), case.forest(MOST_JOBS)
+        best, before = Forest._make(each.copy() for each in now), case.forest(MOST_JOBS)
         hottest = (_EFFORT.rates_heat if instance.goal == "rates" else _EFFORT.heat) if self.heat is None else self.heat
         goal, done, bound = np.inf, 0, graph_bound(instance)
         while done < self.rounds and not clock.expired:

@@ -46,7 +46,7 @@ class Places:
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
-        self.servers.add_workers(block, lambda i, moment, factor: width_terms(block, self.by_job[i], *moment, factor))
+        self.servers.add_workers(block, lambda i, moment, factor: width_terms(block, self.by_job[i], moment[0], factor))
         self._add_classes(block)
         costs = self.servers.add_limits(block)
         if not self.instance.preemptive:
@@ -121,9 +121,10 @@ class Places:
 
     def start(self, block: pyo.Block, places: Mapping[tuple[int, int], Mapping[int, int]]) -> None:
         """Values from ``places[job, slot][server]``."""
-        self.servers.start(block, places)
+        by_key: dict[tuple[int, ...], Mapping[int, int]] = {(i, t): here for (i, t), here in places.items()}
+        self.servers.start(block, by_key)
         if self.cuts is not None:
-            self.cuts.start(block, {(i, t): here for (i, t), here in places.items()})
+            self.cuts.start(block, by_key)
 
     def read(self, block: pyo.Block, widths: Mapping[tuple[int, int], int]) -> list[dict[int, Workers]]:
         """Workers of every job by slot.
