@@ -71,6 +71,11 @@ def outside_of_room(answering: object, instance: Instance) -> str | None:
     return f"it is of {around}, and this is a {instance.kind}"
 
 
+def other_kind(instance: Instance, answered: type[Instance]) -> str | None:
+    """Why a formulation does not cover an instance of another problem; None for one of the problem that it answers."""
+    return None if isinstance(instance, answered) else f"it answers a {answered.kind}, and this is a {instance.kind}"
+
+
 def solution_of(instance: Instance, solution: Solution | str | Path) -> Solution:
     """A solution of an instance, or from its file.
 

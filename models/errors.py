@@ -16,11 +16,17 @@ def plain_lines(text: str) -> str:
     return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
 
 
+# What a file of another kind says of itself (a header of 100 000 letters) would bury what to mend, at either end.
+_LONGEST = 2000
+_KEPT = _LONGEST // 2
+
+
 class DdloptError(Exception):
     """Anything that ddlopt raises on purpose; its message is one line that says what to mend."""
 
     def __str__(self) -> str:
-        return plain(super().__str__())
+        text = super().__str__()
+        return plain(text if len(text) <= _LONGEST else f"{text[:_KEPT]}…{text[-_KEPT:]}")
 
 
 class InstanceError(DdloptError, ValueError):

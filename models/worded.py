@@ -6,6 +6,10 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from ddlopt.models.errors import OptionError
 
+FOR_HOSTS = {"for_hosts": True}
+"""Metadata of a field that only a host of the formulation sets: with it, the model asks another question than the
+instance, so that it is no option of a method."""
+
 
 class Worded:
     """Base of frozen dataclasses of options; one with a ``__post_init__`` of its own calls this one first."""

@@ -103,12 +103,17 @@ def options_of(method: Method) -> dict[str, Any]:
 
 
 def settable(method: Method) -> tuple[str, ...]:
-    """The options of a method that a person can write: those whose values are numbers, words or lists of them."""
+    """The options of a method that a person can write: those whose values are numbers, words or lists of them.
+
+    What only a host of the formulation sets (:data:`~ddlopt.models.worded.FOR_HOSTS`) is none of them.
+    """
     of = described(method)
-    if not getattr(of, "has_options", True):
+    if not getattr(of, "has_options", True) or not dataclasses.is_dataclass(of):
         return ()
     hints = _hints(type(of))
-    plain = (name for name, value in options_of(method).items() if not isinstance(value, dict))
+    for_hosts = {field.name for field in dataclasses.fields(of) if field.metadata.get("for_hosts")}
+    given = ((name, value) for name, value in options_of(method).items() if name not in for_hosts)
+    plain = (name for name, value in given if not isinstance(value, dict))
     return tuple(name for name in plain if _adapter(hints.get(name, Any)) is not None)
 
 

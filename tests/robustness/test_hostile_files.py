@@ -119,3 +119,10 @@ def test_a_full_disk_is_one_line(tmp_path, command):
         run = subprocess.run([sys.executable, "-m", "ddlopt", *words], stdout=full, stderr=subprocess.PIPE, text=True)
     assert run.returncode == 1
     assert run.stderr == "ddlopt: nothing more can be written: No space left on device\n"
+
+
+def test_a_message_is_no_longer_than_a_person_reads():
+    told = str(InstanceError(f"a.csv: the header has: {'x' * 100_000}, which is no header"))
+    assert told.startswith("a.csv: the header has: xx")
+    assert told.endswith("xx, which is no header")
+    assert len(told) < 3000

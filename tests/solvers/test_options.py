@@ -167,3 +167,9 @@ def test_misspelt_words_are_refused_where_a_method_or_formulation_is_made(family
                 if option.init and _words(option.type):
                     with pytest.raises(ValueError, match=option.name):
                         dataclasses.replace(each, **{option.name: "no such word"})
+
+
+@pytest.mark.parametrize("asked", ["time-indexed:done=[1]", "slot-embedding:gains=[[0,1]]"])
+def test_what_a_host_sets_is_no_option_of_a_method(asked):
+    with pytest.raises(OptionError, match=r"has no option .(done|gains)="):
+        catalogue.method(asked, "scheduling")

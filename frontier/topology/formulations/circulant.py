@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.collapse import Collapse, collapse
 from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
 from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
@@ -115,6 +116,8 @@ class CirculantDesign:
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Why the instance does not look the same from every server; None if it does."""
+        if (reason := other_kind(instance, TopologyInstance)) is not None:
+            return reason
         found = self._collapse(instance)
         return found if isinstance(found, str) else None
 

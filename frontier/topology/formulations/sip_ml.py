@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 from scipy.optimize import linear_sum_assignment
 
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.contracts import Sense
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, ROUNDING
@@ -69,6 +70,8 @@ class MaxMinCircuits:
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """All-reduce groups, duplex optics, pairs that only one link may join, traffic that drowns in tolerances."""
+        if (reason := other_kind(instance, TopologyInstance)) is not None:
+            return reason
         if instance.allreduce_groups:
             return "it has all-reduce groups, and this model chooses no rings; give the hops of rings as traffic"
         if instance.optics == "duplex":

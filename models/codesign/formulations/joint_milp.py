@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import add_bytes, cycle_time_s, read_plan, template_of, tie
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, read_choices, set_choices
@@ -101,6 +102,8 @@ class JointStrategyTopology(Worded):
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Too many servers, bytes that drown in tolerances, or rings that do not fit the groups."""
+        if (reason := other_kind(instance, CodesignInstance)) is not None:
+            return reason
         if self.links is not None and instance.servers > _MOST_GIVEN:
             return f"it has {instance.servers} servers, but flows are for at most {_MOST_GIVEN}; use StrategiesOnRoutes"
         if self.links is None and instance.servers > self.most_servers:

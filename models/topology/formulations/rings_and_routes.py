@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand
@@ -197,6 +198,8 @@ class RingsAndRoutes(Worded):
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Rings or links that are not of this instance; bytes that drown; a congestion that cannot be achieved."""
+        if (reason := other_kind(instance, TopologyInstance)) is not None:
+            return reason
         for i, j, _ in self.links or ():
             if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
                 return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"

@@ -1,7 +1,7 @@
 """The best use of one slot: widths, places and rings of all jobs at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
@@ -15,7 +15,7 @@ from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.refusals import bandwidth_refusal, refusal
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.scheduling.solution import Run, Schedule
-from ddlopt.models.worded import Worded
+from ddlopt.models.worded import FOR_HOSTS, Worded
 
 # Gains of up to a hundred units keep a solver's absolute tolerances far below the gaps asked for.
 _LARGEST_GAIN = 100.0
@@ -127,8 +127,8 @@ class SlotEmbedding(Worded):
 
     routing: Literal["auto", "cuts", "circulation"] = "auto"
     places: PlacesOption = "auto"
-    done: tuple[float, ...] = ()
-    gains: tuple[tuple[float, ...], ...] | None = None
+    done: tuple[float, ...] = field(default=(), metadata=FOR_HOSTS)
+    gains: tuple[tuple[float, ...], ...] | None = field(default=None, metadata=FOR_HOSTS)
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
 

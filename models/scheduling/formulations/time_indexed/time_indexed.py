@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
@@ -34,7 +34,7 @@ from ddlopt.models.scheduling.refusals import bandwidth_refusal
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
-from ddlopt.models.worded import Worded
+from ddlopt.models.worded import FOR_HOSTS, Worded
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class TimeIndexed(Worded):
     places: Literal["auto", "pool", "servers"] = "auto"
     widths: Widths = "all"
     tangents: int | None = None
-    done: tuple[float, ...] = ()
+    done: tuple[float, ...] = field(default=(), metadata=FOR_HOSTS)
 
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
     outer: ClassVar[bool] = True
