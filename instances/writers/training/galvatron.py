@@ -30,6 +30,11 @@ def galvatron(instance: StepInstance, solution: StepPlan, evaluation: Evaluation
         "experts": plan.expert > 1,
         "an optimizer that is sharded alone; solve with sharding=[0,2,3]": plan.sharding == 1,
         f"the option '{plan.option}'": plan.option not in (first, FULL),
+        # They tell no number of copies: it is what the devices leave beside stages and tensor parallelism.
+        f"idle devices, but this one uses {plan.devices} of {instance.devices}": plan.devices < instance.devices,
+        f"order of devices but {', '.join(instance.orders[0])}": _spread(plan, plan.order)
+        != _spread(plan, instance.orders[0]),
+        "word on whether sequences are shared": plan.sequence_parallel != _shares(instance, plan.tensor),
     }
     for what, asked in lacking.items():
         if asked:
@@ -90,7 +95,6 @@ def read_galvatron(instance: StepInstance, text: str, origin: str) -> StepPlan:
         not cuts or even,
         f"{origin}: stages of {reprlib.repr(cuts)} blocks; plans here have {','.join(map(str, sizes))}",
     )
-    shared = any(way.sequence_parallel for way in instance.blocks[0].ways if way.tensor == tensor)
     return StepPlan(
         instance=instance.name,
         tensor=tensor,
@@ -98,11 +102,21 @@ def read_galvatron(instance: StepInstance, text: str, origin: str) -> StepPlan:
         data=copies,
         micro_batch=copies_of(batch, copies * chunks, origin, "samples", "copies times chunks"),
         sharding=_WHOLLY if wholly else _DEFAULTS[default],
-        sequence_parallel=shared,
+        sequence_parallel=_shares(instance, tensor),
         option=instance.blocks[0].ways[0].options[0].name,
         recomputed=_again(data, instance, sizes, origin),
         order=instance.orders[0],
     )
+
+
+def _spread(plan: StepPlan, order: tuple[str, ...]) -> list[str]:
+    """The kinds of parallelism that the plan has, in an order of devices."""
+    return [kind for kind in order if getattr(plan, kind) > 1]
+
+
+def _shares(instance: StepInstance, tensor: int) -> bool:
+    """Whether sequences are shared among devices with a part of each block, as far as the instance knows them."""
+    return any(way.sequence_parallel for way in instance.blocks[0].ways if way.tensor == tensor)
 
 
 def _blocks(data: dict[str, Any], field: str, instance: StepInstance, origin: str, default: str) -> list[str]:

@@ -138,6 +138,14 @@ def test_plans_are_read_back(tmp_path):
     assert count > 50
 
 
+def test_a_plan_that_would_be_read_as_another_is_refused(tmp_path):
+    instance = read(tmp_path)
+    fits = next(each for each in plans(instance) if each.devices == 4 and evaluate_step(instance, each).feasible)
+    for change, says in (({"data": fits.data // 2}, "idle devices, but this one uses 2 of 4"), ({"data": 1}, "uses 1")):
+        with pytest.raises(OptionError, match=says):
+            export_plan(instance, fits.model_copy(update=change), "galvatron")
+
+
 PLAN = {"pp_deg": 2, "tp_sizes_enc": "1,1,1,1", "dp_types_enc": "0,0,0,0", "checkpoint": "1,0,0,1", "use_sp": "0,0,0,0"}
 PLAN |= {"global_bsz": 8, "chunks": 2, "pp_division": "2,2", "default_dp_type": "zero2", "vtp": 1}
 BAD_PLANS = {
