@@ -85,7 +85,7 @@ class Liar(Highs):
 
 @pytest.mark.parametrize(
     ("name", "formulation"),
-    [("topology/all-to-all-n5-d2", "rings-and-routes"), ("scheduling/slot-rigid", "slot-embedding")],
+    [("topology/all-to-all-n5-d2", "rings-and-routes"), ("scheduling/slot-rigid", "counted-slot")],
 )
 def test_a_wrong_claim_of_optimality_is_an_error(name, formulation):
     """It shows as soon as somebody else has a better solution."""
