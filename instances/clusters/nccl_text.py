@@ -19,6 +19,8 @@ from ddlopt.models.errors import InstanceError
 
 # Definitions.
 _MICRO, _GIGA = 1e-6, 1e9
+_LARGEST = 1e18
+"""Bytes and microseconds; beyond, and for times below the inverse, nothing was measured."""
 FEWEST = 3
 """Sizes for a line: with two, there is nothing to see of how well it fits."""
 # Bandwidths are printed with two digits behind the point.
@@ -121,8 +123,8 @@ def _row(at: str, words: Sequence[str], header: Sequence[str]) -> _Result:
         raise InstanceError(
             f"{at}: expected {', '.join(header[: places['busbw'] + 1])}, got '{' '.join(words)}'"
         ) from None
-    if not (np.isfinite([size, time_us]).all() and size >= 0 and time_us > 0):
-        raise InstanceError(f"{at}: {size:g} bytes in {time_us:g} us; expected positive figures")
+    if not (0 <= size <= _LARGEST and 1 / _LARGEST <= time_us <= _LARGEST):
+        raise InstanceError(f"{at}: {size:g} bytes in {time_us:g} us; expected positive figures, up to {_LARGEST:g}")
     _require_all_reduce(at, dict(zip(header[: places["time"]], words, strict=False)))
     wrong = words[places["busbw"] + 1] if len(words) > places["busbw"] + 1 else "0"
     if re.fullmatch(r"[\d.e+-]+", wrong) and float(wrong) >= 1:

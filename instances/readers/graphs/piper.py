@@ -27,6 +27,7 @@ def read_piper(
     memory_gib: float | None = None,
     micro_batches: int | None = None,
     bandwidth_gib_per_s: float | None = None,
+    time_unit_s: float = 1.0,
     name: str | None = None,
 ) -> PipelineInstance:
     """A network and its devices.
@@ -39,6 +40,9 @@ def read_piper(
         None: as in the file.
     memory_gib, bandwidth_gib_per_s : float, optional
         In 2³⁰ bytes; likewise.
+    time_unit_s : float
+        Unit of the file's times. Piper itself takes seconds; the layers of its ``gnmt.json`` and ``resnet.json`` have
+        milliseconds (0.001).
     name : str, optional
         None: the file's.
 
@@ -55,6 +59,7 @@ def read_piper(
     for option, given in (("memory_gib", memory_gib), ("bandwidth_gib_per_s", bandwidth_gib_per_s)):
         if given is not None:
             positive(option, given)
+    positive("time_unit_s", time_unit_s)
     path = Path(path)
     data = object_of(path, "a JSON object")
     nodes = _rows(path, data, "nodes")
@@ -76,7 +81,7 @@ def read_piper(
         {
             # Names need not differ there.
             "name": told if names.count(told) == 1 else f"{told} {node['id']}",
-            "menus": _menus(_Network(path, places, edges), f"nodes[{place}]", node, place),
+            "menus": _menus(_Network(path, places, edges, time_unit_s), f"nodes[{place}]", node, place),
         }
         for place, (node, told) in enumerate(zip(nodes, names, strict=True))
     ]
@@ -106,6 +111,7 @@ class _Network(NamedTuple):
     path: Path
     places: Mapping[str, int]
     edges: Mapping[tuple[int, int], float]
+    time_unit_s: float
 
 
 def _menus(network: _Network, where: str, node: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
@@ -122,7 +128,7 @@ def _menus(network: _Network, where: str, node: Mapping[str, Any], place: int) -
 
 
 def _option(network: _Network, where: str, option: Mapping[str, Any], place: int) -> dict[str, Any]:
-    path, places, edges = network
+    path, places, edges, time_unit_s = network
 
     def figure(key: str) -> float:
         return float(_get(path, where, option, key, (int, float)))
@@ -138,7 +144,7 @@ def _option(network: _Network, where: str, option: Mapping[str, Any], place: int
 
     return {
         "name": str(option.get("id", "")) or "plain",
-        "time_s": figure("timePerSample"),
+        "time_s": time_unit_s * figure("timePerSample"),
         "weight_bytes": figure("parameterSize"),
         "kept_bytes": figure("memoryUsageA"),
         "fixed_bytes": figure("memoryUsageB"),

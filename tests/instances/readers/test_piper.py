@@ -54,6 +54,8 @@ def test_a_graph_is_read(tmp_path):
     other = convert(
         written(tmp_path, GRAPH), "piper", devices=1, memory_gib=2, bandwidth_gib_per_s=3, micro_batches=9, name="mine"
     )
+    in_ms = convert(written(tmp_path, GRAPH), "piper", time_unit_s=0.001)
+    assert in_ms.layers[0].menu(1)[0].time_s == 0.003
     figures = (other.devices, other.memory_bytes, other.bandwidth_bytes_per_s, other.micro_batches, other.name)
     assert figures == (1, 2 * GIB, 3 * GIB, 9, "mine")
 
