@@ -5,6 +5,7 @@ every *pattern*, a pair of layouts between which activations are moved. Both are
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +31,8 @@ class Pattern:
     name : str
     unit : sparse (n, n) array
         Bytes from row to column for each byte of the pattern, zero diagonal. Of two layouts: the part of the activation
-        that goes from s to t forward, plus the part whose gradient does so backward; so it is symmetric.
+        that goes from s to t forward, plus the part whose gradient does so backward; so it is symmetric. Of traffic
+        that a strategy names itself: divided by a power of two, so that the largest is from 1/2 to 1.
     """
 
     name: str
@@ -69,7 +71,7 @@ class Tables:
     own : tuple of tuple of dict
         By layer and strategy: bytes by *figure*. The first figures are group sets, by index in the instance's
         ``group_sets``: gradient bytes in each group. The others are patterns, by ``len(groups_of)`` more than their
-        index: bytes of the traffic that the strategy names itself.
+        index: the power of two by which the traffic that the strategy names itself is divided.
     moves : tuple of int arrays
         By edge, (strategies of its source, strategies of its target): index in ``patterns``, -1 where nothing moves.
     edge_bytes : (edges,) array
@@ -110,10 +112,12 @@ class Tables:
             total: dict[int, float] = {}
             for reduction in strategy.reductions:
                 total[reduction.groups] = total.get(reduction.groups, 0.0) + reduction.bytes
-            unit = _entries(strategy.traffic, n)
-            if unit.nnz:
-                pattern = place((strategy.traffic,), f"{layer.name}, {strategy.name}", unit)
-                total[len(self.groups_of) + pattern] = 1.0
+            sent = _entries(strategy.traffic, n)
+            if sent.nnz:
+                # Parts of a size like those of layouts: where they are bytes, programs count in what tolerances drop.
+                amount = 2.0 ** math.frexp(float(sent.max()))[1]
+                pattern = place((strategy.traffic,), f"{layer.name}, {strategy.name}", csr_array(sent / amount))
+                total[len(self.groups_of) + pattern] = amount
             return total
 
         self.own = tuple(tuple(own(layer, each) for each in layer.strategies) for layer in layers)

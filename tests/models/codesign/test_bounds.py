@@ -123,3 +123,26 @@ def test_a_layer_that_fits_nowhere_and_layers_that_do_not_fit_together():
     data["device"]["memory_bytes"] = total - 1
     with pytest.raises(InfeasibleError, match=r"do not fit in memory together.* 4 bytes are missing"):
         lower_bound(CodesignInstance.from_data(data))
+
+
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
+def test_bytes_of_traffic_may_be_in_any_unit(unit):
+    """Patterns of a few attobytes, which round to the same, are not taken for one another."""
+
+    def layer(name, amount):
+        strategy = {"name": "s", "writes": 0, "measured_s": 0.0, "traffic": [[0, 1, amount], [0, 2, amount]]}
+        return {"name": name, "strategies": [strategy]}
+
+    def in_units(unit):
+        data = {
+            "name": "traffic",
+            "servers": 4,
+            "degree": 1,
+            "link_bandwidth_bytes_per_s": unit,
+            "device": {"flops_per_s": 1, "convolution_flops_per_s": 1, "memory_bytes_per_s": 1},
+            "layouts": [{"batch_parts": 4, "servers": [0, 1, 2, 3]}],
+            "layers": [layer("large", 3.0 * unit), layer("small", unit)],
+        }
+        return CodesignInstance.model_validate(data)
+
+    assert lower_bound(in_units(unit)) == lower_bound(in_units(1.0)) > 2.9
