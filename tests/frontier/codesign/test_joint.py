@@ -393,7 +393,8 @@ def test_estimated_traffic_takes_the_links_of_the_columns():
         instance = both.model_copy(update={"layers": (layer.model_copy(update={"strategies": (sending,)}),)})
         estimate = Estimate(instance)
         (place,) = [p for p, row in enumerate(estimate.compositions.tolist()) if row == [1, 1]]
-        assert estimate.pattern_hops[place].tolist() == [8.0 * hops / 4]
+        (amount,) = (value for figure, value in tables_of(instance).own[0][0].items() if figure >= len(sets))
+        assert (amount * estimate.pattern_hops[place]).tolist() == [8.0 * hops / 4]
 
 
 def test_a_plan_of_a_duplex_relative_is_one_for_links_of_one_way():
