@@ -6,7 +6,6 @@ from math import comb
 from ddlopt.frontier.topology.branch_and_bound.branch_and_bound import BranchAndBound
 from ddlopt.frontier.topology.hop_enumeration import HopEnumeration
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.formulations.rows.numbering import interchangeable
 from ddlopt.solvers.contracts import Method
 
 
@@ -62,7 +61,7 @@ def _few_with_groups(instance: TopologyInstance) -> bool:
 def _few_neighbours(instance: TopologyInstance) -> bool:
     """Whether the branch and bound ends, in seconds or minutes: few servers and ports, or more that are symmetric."""
     n = instance.servers
-    symmetric = n <= _EFFORT.interchangeable_servers and interchangeable(instance)
+    symmetric = n <= _EFFORT.interchangeable_servers and instance.servers_are_interchangeable
     return symmetric or (n <= _EFFORT.branched_servers and _sets(instance) <= _EFFORT.branched_sets)
 
 

@@ -133,6 +133,12 @@ class TopologyInstance(Fabric, TopologyProblem):
         """How many links two servers may share in one direction."""
         return self.degree if self.parallel_links else 1
 
+    @property
+    def servers_are_interchangeable(self) -> bool:
+        """Whether all are: there is no all-reduce, and every pair exchanges the same."""
+        pairs = self.traffic_bytes[~np.eye(self.servers, dtype=bool)]
+        return not self.allreduce_groups and bool((pairs == pairs[0]).all())
+
     @cached_property
     def node_bytes(self) -> npt.NDArray[np.float64]:
         """(2, n) array: bytes that each server must send, and receive, whatever the design.

@@ -21,7 +21,7 @@ from ddlopt.models.topology.formulations.rows.link_choice import (
     add_node_capacities,
     read_links,
 )
-from ddlopt.models.topology.formulations.rows.numbering import add_numbering, interchangeable, renumbering
+from ddlopt.models.topology.formulations.rows.numbering import add_numbering, renumbering
 from ddlopt.models.topology.formulations.rows.throughput import (
     Pair,
     RingChoice,
@@ -317,7 +317,7 @@ class RingsAndRoutes(Worded):
 
     def _is_numbered(self, instance: TopologyInstance) -> bool:
         free = self.links is None and self.demand == "fixed" and instance.host_forwarding
-        return self.numbering and free and interchangeable(instance)
+        return self.numbering and free and instance.servers_are_interchangeable
 
     def _counts(self, instance: TopologyInstance) -> dict[Pair, int]:
         """Given links by ordered pair."""

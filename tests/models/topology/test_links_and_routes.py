@@ -15,7 +15,7 @@ from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import evaluate
 from ddlopt.models.topology.assembly import assemble
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
-from ddlopt.models.topology.formulations.rows.numbering import interchangeable, renumbering
+from ddlopt.models.topology.formulations.rows.numbering import renumbering
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model
@@ -211,10 +211,14 @@ def test_parts_are_documented():
 
 
 def test_interchangeable_servers():
-    assert interchangeable(all_to_all(5))
-    assert not interchangeable(danoint())
-    assert not interchangeable(job([[0, 9, 1], [9, 0, 1], [2, 2, 0]]))
-    assert not interchangeable(all_to_all(4).changed(allreduce_groups=[{"members": (0, 1, 2), "gradient_bytes": 1}]))
+    assert all_to_all(5).servers_are_interchangeable
+    assert not danoint().servers_are_interchangeable
+    assert not job([[0, 9, 1], [9, 0, 1], [2, 2, 0]]).servers_are_interchangeable
+    assert (
+        not all_to_all(4)
+        .changed(allreduce_groups=[{"members": (0, 1, 2), "gradient_bytes": 1}])
+        .servers_are_interchangeable
+    )
 
 
 def test_numbering_leaves_few_choices():

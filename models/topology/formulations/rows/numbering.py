@@ -1,4 +1,4 @@
-"""Interchangeable servers, and rows that leave few of their numberings.
+"""Rows that leave few of the numberings of interchangeable servers.
 
 If all pairs exchange the same, every renumbering turns a design into another one that is as good, and one numbering of
 each is enough: breadth first from server 0.
@@ -7,16 +7,9 @@ each is enough: breadth first from server 0.
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.topology.instance import TopologyInstance
-
-
-def interchangeable(instance: TopologyInstance) -> bool:
-    """Whether all servers are, as there is no all-reduce and every pair exchanges the same."""
-    pairs = instance.traffic_bytes[~np.eye(instance.servers, dtype=bool)]
-    return not instance.allreduce_groups and bool((pairs == pairs[0]).all())
 
 
 def add_numbering(block: pyo.Block, instance: TopologyInstance) -> None:
