@@ -135,7 +135,7 @@ PROGRAMS = {
 
 STARTS = {
     "circulant": ("topology/all-to-all-n8-d2", "circulant"),
-    "slot-embedding": ("scheduling/slot-rigid", "gadget"),
+    "counted-slot": ("scheduling/slot-rigid", "gadget"),
     "joint-milp": ("codesign/tiny-drawn-n5-d2", "alternating:strategies=exact,topology=exact"),
 }
 """Formulations, with methods whose solutions are better than what every solver finds first."""

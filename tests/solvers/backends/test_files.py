@@ -148,8 +148,8 @@ def test_the_start_is_the_first_solution(formulation, solver, tmp_path):
 @pytest.mark.parametrize("kind", ["mps", "lp", "nl", "json"])
 def test_a_start_is_a_solution(kind, tmp_path):
     """What is read back from the files for HiGHS and SCIP is the heuristic's answer, in every format of the model."""
-    found, instance = good_start("slot-embedding"), load(STARTS["slot-embedding"][0])
-    form = formulation_named("slot-embedding", instance)
+    found, instance = good_start("counted-slot"), load(STARTS["counted-slot"][0])
+    form = formulation_named("counted-slot", instance)
     for file in write_start(form, instance, found.solution, tmp_path / f"model.{kind}", solvers=["highs", "scip"]):
         evaluation = ddlopt.check(instance, read_solution(form, instance, file))
         assert evaluation.feasible
