@@ -19,7 +19,7 @@ PAIRS = (
     ("topology/bert-n12-d4", "rings-and-routes", "link-exchange"),
     ("scheduling/gangs-contention-j6-g8", "one-piece", "gang-search"),
     ("scheduling/gangs-j38-g32", "rigid-gangs", "gang-search"),
-    ("scheduling/slot-tight", "slot-embedding", "gadget"),
+    ("scheduling/slot-tight", "counted-slot", "gadget"),
     ("scheduling/elastic-j10-t10-g8", "time-indexed", "lp-guided"),
     ("compression/levels-gpt2-qsgd", "overlap-timeline", "secopa"),
     ("codesign/tiny-drawn-n5-d2", "joint-milp", "alternating"),
