@@ -72,7 +72,7 @@ def outside_of_room(answering: object, instance: Instance) -> str | None:
 
 
 def other_kind(instance: Instance, answered: type[Instance]) -> str | None:
-    """Why a formulation does not cover an instance of another problem; None for one of the problem that it answers."""
+    """Why a formulation or a method does not cover an instance of another problem; None for one of its own."""
     return None if isinstance(instance, answered) else f"it answers a {answered.kind}, and this is a {instance.kind}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
-from ddlopt.models.catalogue import outside_of_room
+from ddlopt.models.catalogue import other_kind, outside_of_room
 from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
 from ddlopt.models.worded import Worded
@@ -175,9 +175,7 @@ class CertifiedMethod(Worded, ABC):
 
     def refuses(self, instance: Any) -> str | None:
         """Why the method does not cover the instance; None if it does."""
-        if isinstance(instance, self.covers):
-            return outside_of_room(self, instance)
-        return f"it answers a {self.covers.kind}, and this is a {instance.kind}"
+        return other_kind(instance, self.covers) or outside_of_room(self, instance)
 
     proves_infeasible: ClassVar[bool] = False
     """Whether an ``InfeasibleError`` of :meth:`find` is a proof for the instance, not only for what was searched."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.graph.strategies import Paths
 from ddlopt.solvers.certify import Gate
@@ -29,8 +30,8 @@ class Ring:
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems; jobs with one worker only, and workers from which there is no route to the next."""
-        if not isinstance(instance, GraphInstance):
-            return f"it answers a {GraphInstance.kind}, and this is a {instance.kind}"
+        if (reason := other_kind(instance, GraphInstance)) is not None:
+            return reason
         for place, job in enumerate(instance.jobs):
             if len(job.workers) < 2:
                 return f"jobs[{place}] ('{job.name}') has one worker, which makes no ring"

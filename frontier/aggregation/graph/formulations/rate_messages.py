@@ -21,6 +21,7 @@ from ddlopt.models.aggregation.graph.formulations.graph_aggregation import (
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RATE_ROWS, Shared, share_rows, switch_shares
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, rate_unit
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.linear import Rows, Sum, joined, notable, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -91,8 +92,8 @@ class RateMessages:
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems and goals, and jobs whose messages must merge."""
-        if not isinstance(instance, GraphInstance):
-            return f"it answers a {GraphInstance.kind}, and this is a {instance.kind}"
+        if (reason := other_kind(instance, GraphInstance)) is not None:
+            return reason
         if instance.goal != "rates":
             return f"it is for rates, and the goal is {instance.goal}"
         return "merging is set; rate-levels is for it" if instance.merging else None

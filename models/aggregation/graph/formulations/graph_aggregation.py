@@ -16,6 +16,7 @@ from ddlopt.models.aggregation.graph.network import (
     routes_of,
     time_unit_s,
 )
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.linear import Rows, Sum, covers, joined, term, total, weighted
 
 
@@ -69,8 +70,8 @@ class GraphAggregation:
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, rates."""
-        if not isinstance(instance, GraphInstance):
-            return f"it answers a {GraphInstance.kind}, and this is a {instance.kind}"
+        if (reason := other_kind(instance, GraphInstance)) is not None:
+            return reason
         return "it is for utilization and congestion, and the goal is rates" if instance.goal == "rates" else None
 
     def scope(self, instance: GraphInstance) -> str | None:

@@ -12,6 +12,7 @@ from ddlopt.models.aggregation.graph.bounds import widest
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, routes_of
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.linear import Rows, Sum, notable, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -68,8 +69,8 @@ class RateLevels:
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems and goals, and jobs whose messages need not merge."""
-        if not isinstance(instance, GraphInstance):
-            return f"it answers a {GraphInstance.kind}, and this is a {instance.kind}"
+        if (reason := other_kind(instance, GraphInstance)) is not None:
+            return reason
         if instance.goal != "rates":
             return f"it is for rates, and the goal is {instance.goal}"
         if not instance.merging:

@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, add_goal, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import JobNetwork, job_network, routes_of, time_unit_s
+from ddlopt.models.catalogue import other_kind
 from ddlopt.models.linear import Rows, Sum, term, total
 
 
@@ -49,8 +50,8 @@ class SingleLayerFlow:
 
     def refuses(self, instance: Any) -> str | None:
         """Other problems, rates, and switches that aggregate but do not forward."""
-        if not isinstance(instance, GraphInstance):
-            return f"it answers a {GraphInstance.kind}, and this is a {instance.kind}"
+        if (reason := other_kind(instance, GraphInstance)) is not None:
+            return reason
         if instance.goal == "rates":
             return "it is for utilization and congestion, and the goal is rates"
         for place, node in enumerate(instance.nodes):
