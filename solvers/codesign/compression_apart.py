@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 from ddlopt.models.codesign.formulations.rows.coupling import plan_of
 from ddlopt.models.codesign.instance import CodesignInstance, Layer, Strategy
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
-from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_routes
@@ -50,14 +49,6 @@ class CompressionApart(Heuristic, uses=("seed",)):
     name: ClassVar[str] = "compression-apart"
     covers: ClassVar[type[CodesignInstance]] = CodesignInstance
     kernels: ClassVar[tuple[str, ...]] = Alternating.kernels
-
-    def __post_init__(self) -> None:
-        for option, value, known in (
-            ("compression", self.compression, get_args(When)),
-            ("compressors", self.compressors, get_args(Chosen)),
-        ):
-            if value not in known:
-                raise OptionError(f"{option} is {value!r}; use one of: {', '.join(known)}")
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The plan."""

@@ -1,7 +1,7 @@
 """Strategies for a random regular network: what one gets from links that nobody chose."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class Expander(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
-        if self.strategies not in get_args(StrategyPlane):
-            raise OptionError(f"strategies is {self.strategies!r}; use one of: {', '.join(get_args(StrategyPlane))}")
+        super().__post_init__()
         if not self.plane_s > 0:
             raise OptionError(f"plane_s must be a positive number of seconds, got {self.plane_s}")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,12 +85,7 @@ class Alternating(Heuristic, uses=("seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
-        for option, value, known in (
-            ("strategies", self.strategies, get_args(StrategyPlane)),
-            ("topology", self.topology, get_args(TopologyPlane)),
-        ):
-            if value not in known:
-                raise OptionError(f"{option} is {value!r}; use one of: {', '.join(known)}")
+        super().__post_init__()
         for option, least in (("rounds", self.rounds), ("paths_per_pair", self.paths_per_pair)):
             if least < 1:
                 raise OptionError(f"{option} must be at least 1, got {least}")

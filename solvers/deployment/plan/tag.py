@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ Ints = npt.NDArray[np.int64]
 
 _ROOM = "ddlopt.solvers.deployment.plan"
 Fill = Literal["first", "prior"]
-FILLS: tuple[Fill, ...] = get_args(Fill)
 _PLAYOUTS = 800
 """TAG's default."""
 _CHILDREN_AT_ONE = 10
@@ -162,13 +161,12 @@ class Tag(Heuristic, uses=("seed",)):
     covers = DeploymentInstance
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.prior not in OWN and self.prior not in known():
             raise ValueError(
                 f"prior is {self.prior!r}; use one of: {', '.join(known())}. Others are announced by packages; where "
                 "ddlopt's own 'learned' and 'graph' are missing, install ddlopt again"
             )
-        if self.fill not in FILLS:
-            raise ValueError(f"fill is {self.fill!r}; use one of: {', '.join(FILLS)}")
         if self.playouts < 1:
             raise ValueError(f"playouts is {self.playouts}; it must be at least 1")
         if self.fill != "first" and self.prior == "uniform":

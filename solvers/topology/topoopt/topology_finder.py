@@ -97,10 +97,7 @@ class TopologyFinder(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.topology.routing",)
 
     def __post_init__(self) -> None:
-        if self.variant not in ("paper", "released"):
-            raise OptionError(f"variant is {self.variant!r}; use 'paper' or 'released'")
-        if self.released_split not in ("all", "two", "rounded"):
-            raise OptionError(f"released_split is {self.released_split!r}; use 'all', 'two' or 'rounded'")
+        super().__post_init__()
         if self.paths_per_pair < 1:
             raise OptionError(f"paths_per_pair must be at least 1, got {self.paths_per_pair}")
         if self.allreduce_ports is not None and self.allreduce_ports < 0:
