@@ -30,8 +30,7 @@ WHOLE = (
 )  # fmt: skip
 """Files whose cases have no siblings: each is about another problem, or kills other changes of bounds and checkers."""
 STAY = (
-    *WHOLE, "tests/analysis/bench/", "tests/benchmarks/", "tests/certificates/", "tests/docs/",
-    "tests/embedding/test_relaxations.py", "tests/frontier/test_the_wall.py", "tests/models/", "tests/robustness/",
+    *WHOLE, "tests/analysis/bench/", "tests/benchmarks/", "tests/frontier/test_the_wall.py", "tests/robustness/",
     "tests/solvers/wrappers/",
 )  # fmt: skip
 """Tests of processes, and of figures: that they cover no branch alone says little about what they find. Those of models

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class OnServers:
         self._add_capacities(block)
         return costs
 
-    @property
+    @cached_property
     def _present(self) -> dict[Moment, list[int]]:
         """Jobs that may run, by moment."""
         found: dict[Moment, list[int]] = defaultdict(list)

@@ -107,7 +107,7 @@ class _Counted:
         """See :class:`Places`."""
         start_patterns(block, self.data, self.patterns, workers)
         if len(self.patterns.groups) > 1:
-            group_of = {s: r for r, group in enumerate(self.patterns.groups) for one in group for s in one.servers}
+            group_of = self.patterns.group_of
             used = {i: sorted({group_of[s] for s, _ in there}) for i, there in workers.items()}
             self.links.start(block, self._of_groups(), used, rings)
 

@@ -298,7 +298,7 @@ def _open_servers(
 
 def start_patterns(block: pyo.Block, data: SlotData, patterns: Patterns, workers: Mapping[int, Workers]) -> None:
     """Give the variables the values of workers by job."""
-    group_of = {s: r for r, group in enumerate(patterns.groups) for one in group for s in one.servers}
+    group_of = patterns.group_of
     solo: dict[int, list[int]] = defaultdict(list)
     share: dict[int, list[tuple[int, int]]] = defaultdict(list)
     spare: Counter[int] = Counter()

@@ -47,6 +47,11 @@ class Patterns:
     groups: tuple[tuple[ServerClass, ...], ...]
     kind: Mapping[int, int]
 
+    @property
+    def group_of(self) -> dict[int, int]:
+        """Group of each server."""
+        return {s: r for r, group in enumerate(self.groups) for one in group for s in one.servers}
+
     def most(self, group: int) -> int:
         """Places of the largest server of a group."""
         return max(one.places for one in self.groups[group])

@@ -40,9 +40,8 @@ class Places:
         rates = {i: ring_rate(self.instance.jobs[i]) for i, c in self.by_job.items() if c.widths[-1] > 1}
         rates = {i: rate for i, rate in rates.items() if rate > 0}
         busiest = max((sum(rates.get(i, 0.0) for i in here) for here in self.present.values()), default=0.0)
-        moments = {i: [(t,) for t in range(self.by_job[i].first, self.by_job[i].last)] for i in rates}
         widths = {i: self.by_job[i].widths for i in rates}
-        return TreeCuts(scarce_cuts(self.instance, busiest), rates, self.room, widths, moments)
+        return TreeCuts(scarce_cuts(self.instance, busiest), rates, self.room, widths, self.servers.moments)
 
     def add(self, block: pyo.Block) -> Terms:
         """Add everything; gives what energy costs."""
