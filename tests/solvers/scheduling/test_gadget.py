@@ -288,6 +288,13 @@ def test_models_of_slots_give_schedules_within_their_guarantee(oracle, kind, cas
         assert ("guaranteed_part" in details) == (drawn.preemptive and not drawn.energy_price_per_j)
 
 
+def test_a_model_is_asked_where_packing_loses():
+    drawn = random_instance(np.random.default_rng(3), slots=1, jobs=4, places=(3, 2, 2), network="star")
+    best = brute_force(drawn).objective
+    assert solve(drawn, "embedding")[0] == pytest.approx(best, rel=2e-4)
+    assert solve(drawn, "packing")[0] < 0.96 * best
+
+
 def test_without_time_for_a_model_packing_answers():
     rng = np.random.default_rng(32)
     for _ in range(5):
