@@ -20,6 +20,7 @@ from odd_instances import KINDS, odd
 from volume import slow
 
 from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
+from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.compression.forward.formulations.forward_order import ForwardOrder
 from ddlopt.models.compression.forward.formulations.forward_sides import ForwardSides
 from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
@@ -28,7 +29,6 @@ from ddlopt.models.compression.timeline.formulations.overlap_timeline import Ove
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
-from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection
 from ddlopt.models.errors import InfeasibleError, RangeError

@@ -29,6 +29,7 @@ from ddlopt import instances
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
+from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
@@ -64,7 +65,6 @@ from ddlopt.models.deployment.partition.formulations.max_load_partition import M
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad
 from ddlopt.models.deployment.pipeline.formulations.stage_path import StagePath
-from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.deployment.step.formulations.plan_choice import PlanChoice
 from ddlopt.models.deployment.strategies.formulations.strategy_selection import StrategySelection

@@ -6,7 +6,7 @@ from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.tree.method import PlanTree
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.deployment.plan.methods import closing
+from ddlopt.solvers.deployment.plan.methods import certified
 from ddlopt.solvers.deployment.plan.search import PlanSearch
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
@@ -61,3 +61,16 @@ def link(instance: DeploymentInstance, solver: str) -> Method | None:
         later = WarmStarted("exact", FAMILY, tree, lambda asked: closing(asked, solver), lambda _: _EFFORT.tree)
         return WarmStarted("exact", FAMILY, prices, lambda _: later, lambda _: _EFFORT.prices)
     return WarmStarted("exact", FAMILY, prices, lambda asked: closing(asked, solver))
+
+
+def disjunctive(solver: str) -> Method:
+    """The makespan bound with an order of operators on every device, for small graphs."""
+    from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
+
+    return certified(solver, DisjunctiveMakespan())
+
+
+def closing(instance: DeploymentInstance, solver: str) -> Method:
+    """The formulation for an instance: with an order of operators where graphs are small."""
+    ordered = disjunctive(solver)
+    return ordered if ordered.refuses(instance) is None else certified(solver)

@@ -30,14 +30,13 @@ _OUTER_GAP = 0.8
 class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
     """Solves :class:`~.MakespanBound`; the best of its plan and of simple ones.
 
-    Or :class:`~ddlopt.models.deployment.plan.formulations.disjunctive_makespan.DisjunctiveMakespan`.
-
     Simple are the start and the plans with one action for all groups. The model has necessary conditions on memory
     only, so that its plan may be one that does not fit.
 
     Parameters
     ----------
     formulation : MakespanBound
+        Or one that has more rows.
     backend : Backend
     """
 

@@ -1,39 +1,35 @@
 """The methods for the problem ``plan`` that prove something."""
 
+from typing import TYPE_CHECKING
+
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.solvers import chain
-from ddlopt.solvers.backends.contracts import Backend
 from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
+
+if TYPE_CHECKING:
+    from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 
 FAMILY, ROOM = "deployment", "deployment/plan"
 
 
-def _backend(solver: str) -> Backend:
-    """The solver; of HiGHS the interior point method for the first relaxation, which is degenerate."""
+def certified(solver: str, formulation: "MakespanBound | None" = None) -> Method:
+    """The makespan bound and its plan, or those of a formulation that has more rows.
+
+    Of HiGHS the interior point method solves the first relaxation, which is degenerate.
+    """
+    from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
     from ddlopt.solvers.backends import backend
     from ddlopt.solvers.backends.highs import Highs
-
-    return Highs({"mip_lp_solver": "ipm"}) if solver == "highs" else backend(solver)
-
-
-def _certified(solver: str) -> Method:
     from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
 
-    return CertifiedPlan(backend=_backend(solver))
-
-
-def _disjunctive(solver: str) -> Method:
-    from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
-    from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
-
-    return CertifiedPlan(DisjunctiveMakespan(), _backend(solver))
+    behind = Highs({"mip_lp_solver": "ipm"}) if solver == "highs" else backend(solver)
+    return CertifiedPlan(formulation or MakespanBound(), behind)
 
 
 ENTRIES = entries(
     ROOM,
-    ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", _certified),
-    ("disjunctive-makespan", "exact", "the same for small graphs, with an order of operators on every device", _disjunctive),
+    ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", certified),
     ("tag", "heuristic", "TAG's tree search over plans of operator groups, with a uniform, bounding or learned prior", "tag:Tag"),
     ("sufficient-factors", "heuristic", "TAG, or another search, then sufficient factors by a minimum cut", "sufficient_factors:WithFactors"),
     ("plan-search", "heuristic", "our simulated annealing over all deployments", "search:PlanSearch"),
@@ -54,10 +50,4 @@ def _own(instance: DeploymentInstance, solver: str) -> Method:
     from ddlopt.solvers.deployment.plan.search import PlanSearch
     from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
-    return WarmStarted("exact", FAMILY, PlanSearch(), lambda asked: closing(asked, solver))
-
-
-def closing(instance: DeploymentInstance, solver: str) -> Method:
-    """The formulation for an instance: with an order of operators where graphs are small."""
-    ordered = _disjunctive(solver)
-    return ordered if ordered.refuses(instance) is None else _certified(solver)
+    return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: certified(solver))

@@ -9,12 +9,12 @@ from partition_cases import optimum
 import ddlopt
 from ddlopt.certificates.linear import LinearCertificate
 from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
+from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment import DeploymentInstance
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.deployment.plan.bounds import plan_bound
-from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.errors import RangeError, SolutionError
 from ddlopt.solvers import proofs

@@ -8,10 +8,10 @@ import pytest
 from deployment_plans import random_deployment, random_instance
 from volume import for_each, seeds
 
+from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment import Deployment, DeploymentInstance, GroupPlan
 from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.figures import PlanFigures
-from ddlopt.models.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.deployment.plan.shares import placed
 from ddlopt.solvers.backends.highs import Highs
