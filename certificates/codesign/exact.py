@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ddlopt.models.codesign.instance import CodesignInstance, Layout
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
 
 Groups = dict[tuple[int, ...], Fraction]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from ddlopt.models.codesign.tables import Floats, Tables
-from ddlopt.models.topology.bounds import least_hop_bytes
+from ddlopt.models.topology.hop_bytes import least_hop_bytes
 
 _DIGITS = 12
 """In which parts of patterns, and rows of loads, are compared, relative to the largest."""
@@ -29,7 +29,7 @@ class Demand:
     sent, received : (n, sets + patterns) array
         Bytes by server. In every ring of a group of k each member sends 2(k-1)/k bytes and receives as many.
     hop_bytes : (sets + patterns,) array
-        Bytes times the hops that they need at least, see :func:`~ddlopt.models.topology.bounds.least_hop_bytes`.
+        Bytes times the hops that they need at least, see :func:`~ddlopt.models.topology.hop_bytes.least_hop_bytes`.
     unreachable : (sets + patterns,) bool array
         What no links serve, because a server would have to reach more others than it can.
     """

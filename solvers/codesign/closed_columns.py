@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.models.topology.permutations import ring, totients
 from ddlopt.solvers.topology.balance.balance import Balance, Job, balance
 from ddlopt.solvers.topology.balance.balance import Effort as Balancing

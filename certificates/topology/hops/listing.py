@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from ddlopt.certificates.topology.hops.canonical_kernel import canonical_order
 from ddlopt.certificates.topology.hops.listing_kernel import DEPTH, DONE, FOUND, NODES, list_links
 from ddlopt.certificates.topology.kernels import shortest_ring
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
 
 Ints = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import Floats, Ints, tables_of
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.models.topology.permutations import ring, totients
 from ddlopt.solvers.heuristic import Clock
 

@@ -16,7 +16,7 @@ from ddlopt.models.codesign.formulations.rows.strategy_choice import linear
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import Floats, tables_of
 from ddlopt.models.tolerances import BOUND_MARGIN, SOLVER_TOL
-from ddlopt.models.topology.bounds import hop_bytes_out, least_hop_bytes
+from ddlopt.models.topology.hop_bytes import hop_bytes_out, least_hop_bytes
 
 Terms = list[tuple[float, Any]]
 

@@ -5,6 +5,7 @@ from math import inf
 from ddlopt.frontier.topology.blocks.block_bound import block_bound
 from ddlopt.frontier.topology.blocks.cell_bound import cell_bound
 from ddlopt.models.topology import bounds as plain
+from ddlopt.models.topology.hop_bytes import bytes_under_way, level_sizes, views_of
 from ddlopt.models.topology.instance import TopologyInstance
 
 
@@ -31,13 +32,14 @@ def block_bounds(instance: TopologyInstance, known: float, enough: float = inf) 
         return {}
     capacity, traffic = plain.directions_of_links(instance), instance.traffic_bytes
     duplex = instance.optics == "duplex"
-    levels = list(plain.level_sizes(instance.servers - 1, instance.degree, duplex))
-    hops = float(plain.all_reduce_bytes(instance).sum()) + plain.idle_bytes(instance)
-    under_way = max(sum(plain.bytes_under_way(view, levels)) for view in plain.views_of(traffic, duplex))
+    levels = list(level_sizes(instance.servers - 1, instance.degree, duplex))
+    sizes = plain.sizes_of(instance)
+    hops = float(sizes.all_reduce.sum() + sizes.idle)
+    under_way = max(sum(bytes_under_way(view, levels)) for view in views_of(traffic, duplex))
     blocks = block_bound(instance, hops + under_way, capacity, known)
     cells = blocks
-    for view in plain.views_of(traffic, duplex=False) if blocks < enough else ():
-        stages = plain.bytes_under_way(view, levels)
+    for view in views_of(traffic, duplex=False) if blocks < enough else ():
+        stages = bytes_under_way(view, levels)
         cells = cell_bound(instance, view, hops + stages[0] + sum(stages[2:]), capacity, cells)
     return {"blocks": blocks, "cells": cells}
 

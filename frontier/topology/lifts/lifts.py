@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from ddlopt.frontier.topology.lifts.lift_kernels import anneal_lift, close_columns
 from ddlopt.frontier.topology.lifts.placing import line_heads, placed
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.solvers.topology.balance.path_kernels import Ints
 from ddlopt.solvers.topology.link_exchange.link_exchange import is_dense
 from ddlopt.solvers.topology.link_exchange.moves import follow

@@ -47,7 +47,7 @@ class StrategyBound(StrategyProgram):
     a ring is at least one link, and :math:`\langle \sum_p m_p U_p, D \rangle = \sum_p m_p \langle U_p, D \rangle` for
     patterns. The degree bounds how many servers are within h hops, so that
     :math:`\langle U_p, D \rangle \ge H_p` for each p by itself
-    (:func:`~ddlopt.models.topology.bounds.least_hop_bytes`).
+    (:func:`~ddlopt.models.topology.hop_bytes.least_hop_bytes`).
     Choosing D for each p apart only makes the sum smaller: :math:`\min_D \sum_p m_p \langle U_p, D \rangle \ge
     \sum_p m_p \min_D \langle U_p, D \rangle`. That is why the row is linear in m, and why it is weaker than the bound
     of the one topology problem that a choice leaves. :attr:`cuts` bring that back where it has been solved. Finally the

@@ -10,7 +10,8 @@ import numpy as np
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, OptionError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, evaluate
-from ddlopt.models.topology.bounds import least_hop_bytes, lower_bound
+from ddlopt.models.topology.bounds import lower_bound
+from ddlopt.models.topology.hop_bytes import least_hop_bytes
 from ddlopt.solvers import chain
 from ddlopt.solvers.heuristic import Answer, Asked, Clock, Heuristic
 from ddlopt.solvers.topology.balance.balance import Balance, Effort, Job, balance

@@ -1,4 +1,5 @@
-from itertools import product
+from fractions import Fraction
+from itertools import chain, product
 from math import inf
 
 import numpy as np
@@ -9,20 +10,13 @@ from scipy.sparse.csgraph import shortest_path
 from topology_cases import DANOINT, all_to_all, job
 from volume import for_each, some, spread
 
-from ddlopt.certificates.topology.exact_bounds import exact_lower_bound
+from ddlopt.certificates.topology.exact_bounds import exact_lower_bound, exact_sizes
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import AllReduceGroup, TopologyDesign, TopologyInstance, evaluate
 from ddlopt.models.topology.assembly import assemble
-from ddlopt.models.topology.bounds import (
-    Effort,
-    congestion_bounds,
-    least_hop_bytes,
-    level_sizes,
-    lower_bound,
-    metric_bound,
-    pairs_within,
-    views_of,
-)
+from ddlopt.models.topology.bounds import congestion_bounds, lower_bound
+from ddlopt.models.topology.hop_bytes import Effort, least_hop_bytes, level_sizes, pairs_within, views_of
+from ddlopt.models.topology.metric import metric_bound
 from ddlopt.solvers.topology.balance.balance import Job, balance, heads_of
 from ddlopt.solvers.topology.balance.exact import polish
 
@@ -330,8 +324,19 @@ def test_least_hop_bytes_of_a_star_take_both_ways_at_any_size(monkeypatch, duple
     star[7, 7] = 0
     hops = 2 * sum(level * size for level, size in enumerate(level_sizes(39, 3, duplex), start=1))
     assert least_hop_bytes(star, 3, duplex) == pytest.approx(hops)
-    monkeypatch.setattr("ddlopt.models.topology.bounds._EFFORT", Effort(priced_servers=10))
+    monkeypatch.setattr("ddlopt.models.topology.hop_bytes._EFFORT", Effort(priced_servers=10))
     assert least_hop_bytes(star, 3, duplex) == pytest.approx(hops)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_no_float_gets_into_the_bound_in_whole_numbers(parallel):
+    rng, groups = np.random.default_rng(3), [((0, 1, 2), 1e20), ((1, 4), 0.3)]
+    instance = job(random_traffic(rng, 5) / 7, 3, groups, optics="duplex", parallel_links=parallel)
+    sizes, unit = exact_sizes(instance)
+    figures = unit, sizes.beside, *sizes.node.flat, *sizes.pairs.flat, *chain(*sizes.under_way)
+    assert {type(figure) for figure in figures} == {int}
+    assert all(isinstance(bound, int | Fraction) for bound in sizes.bounds().values())
+    assert float(exact_lower_bound(instance)) == pytest.approx(lower_bound(instance), rel=1e-9)
 
 
 def additive(rng, n):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.topology.bounds import level_sizes
+from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.models.topology.instance import TopologyInstance
 
 Hops = Literal["none", "moore", "between"]
