@@ -53,7 +53,7 @@ def problem_of(instance: Instance) -> Problem:
 
 
 def outside_of_room(answering: object, instance: Instance) -> str | None:
-    """Why a formulation or a method does not cover an instance of a problem whose room lies within its own room.
+    """Why a formulation or a method does not cover an instance of another family, or of a room within its own room.
 
     A family's folder may be the room of a problem, with rooms of others inside it: what stands there is of that one.
 
@@ -62,11 +62,14 @@ def outside_of_room(answering: object, instance: Instance) -> str | None:
     str or None
         None where this says nothing.
     """
-    room = problem_of(instance).path
-    around = next((each.path for each in family(instance.family).problems if room.startswith(f"{each.path}/")), None)
     package, *folders = type(answering).__module__.split(".")
-    where = "/".join((*folders[1:], ""))
-    if around is None or package != "ddlopt" or not where.startswith(f"{around}/") or where.startswith(f"{room}/"):
+    if package != "ddlopt" or len(folders) < 2 or folders[1] not in FAMILY_NAMES:
+        return None
+    if folders[1] != instance.family:
+        return f"it is of {folders[1]}, and this is a {instance.kind}"
+    room, where = problem_of(instance).path, "/".join((*folders[1:], ""))
+    around = next((each.path for each in family(instance.family).problems if room.startswith(f"{each.path}/")), None)
+    if around is None or not where.startswith(f"{around}/") or where.startswith(f"{room}/"):
         return None
     return f"it is of {around}, and this is a {instance.kind}"
 

@@ -8,13 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
-from ddlopt.models.catalogue import other_kind, outside_of_room
-from ddlopt.models.contracts import Evidence, Instance, Sense, Solution
+from ddlopt.models.contracts import Evidence, Sense, Solution
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
-from ddlopt.models.worded import Worded
 from ddlopt.solvers import incumbents
 from ddlopt.solvers.certify import Gate, MethodOutput, is_ours, leaf_of
 from ddlopt.solvers.contracts import (
@@ -135,24 +133,11 @@ class Asked(Clock):
         return 0.0 if self.expired else math.inf
 
 
-def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], str | None]:
-    """A method's own ``refuses``, which is asked about instances of the class that it covers only."""
-
-    @wraps(own)
-    def refuses(self: "CertifiedMethod", instance: Any) -> str | None:
-        return CertifiedMethod.refuses(self, instance) or own(self, instance)
-
-    return refuses
-
-
-class CertifiedMethod(Worded, ABC):
+class CertifiedMethod(Covering, ABC):
     """A method in Python: a frozen dataclass of options that implements :meth:`find`."""
 
     family: ClassVar[str]
     """Told by the folder in ``ddlopt.solvers``; a method of another package says it."""
-    covers: ClassVar[type[Instance]] = Instance
-    """Of a family with several problems, the instances of those that it answers; never those of a room within its own.
-    """
     kernels: ClassVar[tuple[str, ...]] = ()
     """Modules with the kernels that :meth:`find` calls, which are compiled before the clock begins."""
     uses: ClassVar[frozenset[str] | None] = None
@@ -162,8 +147,6 @@ class CertifiedMethod(Worded, ABC):
         super().__init_subclass__(**options)
         if uses is not None:
             cls.uses = frozenset(uses)
-        if "refuses" in vars(cls):
-            cls.refuses = _if_covered(vars(cls)["refuses"])  # type: ignore[assignment, method-assign]
         match cls.__module__.split("."):
             case ["ddlopt", "solvers" | "frontier", family, _, *_]:
                 cls.family = family
@@ -172,10 +155,6 @@ class CertifiedMethod(Worded, ABC):
     @abstractmethod
     def name(self) -> str:
         """Kebab-case name, as in the catalogue."""
-
-    def refuses(self, instance: Any) -> str | None:
-        """Why the method does not cover the instance; None if it does."""
-        return other_kind(instance, self.covers) or outside_of_room(self, instance)
 
     proves_infeasible: ClassVar[bool] = False
     """Whether an ``InfeasibleError`` of :meth:`find` is a proof for the instance, not only for what was searched."""

@@ -1,6 +1,5 @@
 """Why a method that does not know a variant of the problem does not cover an instance."""
 
-from ddlopt.models.catalogue import other_kind
 from ddlopt.models.scheduling.instance import SchedulingInstance
 
 UNKNOWN = "the speed of jobs depends on the type of accelerators, which it does not know; use exact"
@@ -9,8 +8,6 @@ HASTY = "a job may not change in every slot, which it does not know; use exact o
 
 def refusal(instance: SchedulingInstance) -> str | None:
     """Why a method that knows neither types nor least runs does not cover the instance; None if neither matters."""
-    if (reason := other_kind(instance, SchedulingInstance)) is not None:
-        return reason
     if instance.accelerators.matter:
         return UNKNOWN
     return HASTY if instance.changes.must_wait else None
@@ -18,8 +15,6 @@ def refusal(instance: SchedulingInstance) -> str | None:
 
 def bandwidth_refusal(instance: SchedulingInstance) -> str | None:
     """Why a method that gives every ring its job's own bandwidth does not cover the instance; None if it does."""
-    if (reason := other_kind(instance, SchedulingInstance)) is not None:
-        return reason
     if instance.contention is not None:
         return "with contention the speed of a job depends on the others; use exact"
     if instance.bandwidth == "shared" and instance.server_count > 1:

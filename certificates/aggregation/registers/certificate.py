@@ -11,7 +11,7 @@ import numpy as np
 from ddlopt.certificates.aggregation.registers.exact_bounds import exact_weights
 from ddlopt.certificates.aggregation.registers.placing_kernel import FOUND, PAUSED, Ints, search
 from ddlopt.certificates.own import OwnCertificate, fault_of_order
-from ddlopt.models.aggregation.registers.instance import RegisterInstance, refusal
+from ddlopt.models.aggregation.registers.instance import RegisterInstance
 from ddlopt.models.errors import NotApplicableError, RefutedError
 
 _LARGEST = 2**50
@@ -94,11 +94,11 @@ class PlacementCertificate(OwnCertificate):
 
 def not_placed(instance: RegisterInstance) -> str | None:
     """Why the placements of an instance are not gone through; None if they may be."""
-    reason = refusal(instance, "collisions")
-    numbers = (instance.parameters + 1) * instance.parameters * instance.arrays
-    if reason is None and numbers > _MOST_NUMBERS:
-        reason = f"{instance.parameters} parameters in {instance.arrays} arrays are too many"
-    return reason
+    if not isinstance(instance, RegisterInstance) or instance.goal != "collisions":
+        return "it places parameters in register arrays for few collisions"
+    if (instance.parameters + 1) * instance.parameters * instance.arrays > _MOST_NUMBERS:
+        return f"{instance.parameters} parameters in {instance.arrays} arrays are too many"
+    return None
 
 
 def _whole(instance: RegisterInstance, claim: Fraction) -> tuple[list[tuple[int, ...]], Ints, int]:

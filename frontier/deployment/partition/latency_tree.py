@@ -57,7 +57,7 @@ class LatencyTree(CertifiedMethod, uses=("start",)):
     )
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput."""
+        """Throughput."""
         return refusal(instance, "latency")
 
     def find(self, instance: PartitionInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:

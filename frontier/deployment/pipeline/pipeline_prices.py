@@ -68,7 +68,7 @@ class PipelinePrices(CertifiedMethod, uses=("seed", "start")):
     )
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, too many devices."""
+        """Too many devices."""
         reason = super().refuses(instance)
         if reason is None and instance.devices > _EFFORT.devices:
             return f"there are {instance.devices} devices, and it counts up to {_EFFORT.devices}"

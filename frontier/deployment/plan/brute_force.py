@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ddlopt.frontier.deployment.plan.choices import Choices, Ints, fewest
-from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.certify import MethodOutput
@@ -36,6 +35,8 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
 
     most: int = 2_000_000
 
+    covers: ClassVar[type[DeploymentInstance]] = DeploymentInstance
+
     proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.plan.simulator.run",)
 
@@ -44,10 +45,8 @@ class BruteForce(CertifiedMethod, uses=("threads",)):
         """As in the catalogue."""
         return "brute-force"
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems, and too many plans."""
-        if not isinstance(instance, DeploymentInstance):
-            return f"it enumerates deployments, and this is a {instance.kind}"
+    def refuses(self, instance: DeploymentInstance) -> str | None:
+        """Too many plans."""
         if fewest(instance, self.most) is None:
             count = len(Choices(instance, every=False).actions)
             return f"{count} actions of {instance.groups} groups make more than {self.most} plans"

@@ -60,7 +60,7 @@ class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, and single matchings that are given, or whose edges have times or budgets of their own."""
+        """Single matchings that are given, or whose edges have times or budgets of their own."""
         reason = super().refuses(instance)
         if reason is not None or instance.activation != "single":
             return reason

@@ -8,6 +8,7 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.formulations.concave import largest_less_price, sum_of_utilities
 from ddlopt.frontier.scheduling.formulations.rings_on_links import Arc, Floats, RingsOnLinks
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.solution import Schedule
@@ -24,7 +25,7 @@ class LinkPrice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BandwidthShares:
+class BandwidthShares(Covering):
     r"""Bandwidths of the rings of a given schedule, for instances whose bandwidth is ``shared``.
 
     Workers, rings and times of all runs stay. With :math:`w_r` workers and :math:`L_r` slots of :math:`\Delta` seconds,

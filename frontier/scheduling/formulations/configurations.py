@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.frontier.scheduling.type_rows import TypeRows
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms, choices
@@ -129,7 +129,7 @@ def all_patterns(plan: PatternPlan, span: Interval) -> Iterator[Pattern]:
 
 
 @dataclass(frozen=True)
-class Configurations:
+class Configurations(FormulationBase):
     r"""How many slots of each interval look like which pattern of widths.
 
     Slots between two events (arrivals, deadlines) are interchangeable. A *pattern* p of interval k is a width
@@ -185,7 +185,7 @@ class Configurations:
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Where places or order matter, several resources run short, or there are too many patterns."""
-        reason = other_kind(instance, SchedulingInstance) or why_no_patterns(instance)
+        reason = why_no_patterns(instance)
         if reason is not None or self.patterns is not None:
             return reason
         plan, count = PatternPlan.of(instance), 0

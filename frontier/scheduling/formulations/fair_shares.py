@@ -11,6 +11,7 @@ from scipy import sparse
 
 from ddlopt.frontier.scheduling.formulations.concave import sum_of_utilities
 from ddlopt.frontier.scheduling.prices.lagrangian import PricedJobs
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
 from ddlopt.models.scheduling.fastest import fastest_rates, least_energy_j, upper_envelope
 from ddlopt.models.scheduling.instance import SchedulingInstance
@@ -33,7 +34,7 @@ class TimeShare(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FairShares:
+class FairShares(Covering):
     r"""The relaxation in which jobs divide time between widths, places are one pool, and nothing is whole.
 
     Between two neighbouring arrivals or deadlines all slots are identical. With interval k of :math:`L_k` slots, and

@@ -8,7 +8,8 @@ import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.collapse import Collapse, collapse
 from ddlopt.frontier.topology.symmetry.cayley import AbelianGroup
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL
 from ddlopt.models.topology.formulations.rows.throughput import unit_bytes
@@ -17,7 +18,7 @@ from ddlopt.models.topology.solution import TopologyDesign
 
 
 @dataclass(frozen=True)
-class CirculantDesign:
+class CirculantDesign(FormulationBase):
     r"""Links, rings and routes of least congestion among the Cayley graphs of one abelian group.
 
     The servers are the elements of an abelian group :math:`\Gamma` of order n (:math:`Z_n` unless ``invariants`` say
@@ -92,6 +93,7 @@ class CirculantDesign:
     ring_capable: bool = False
     led: bool = True
 
+    covers: ClassVar[type[Instance]] = TopologyInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
 
     def __post_init__(self) -> None:
@@ -116,8 +118,6 @@ class CirculantDesign:
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Why the instance does not look the same from every server; None if it does."""
-        if (reason := other_kind(instance, TopologyInstance)) is not None:
-            return reason
         found = self._collapse(instance)
         return found if isinstance(found, str) else None
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.blocks.symmetric_block import Block, block_of
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.topology.bounds import directions_of_links
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
@@ -19,7 +20,7 @@ _OUTSIDE, _FAR = -1, -2
 
 
 @dataclass(frozen=True)
-class LinksInBlock:
+class LinksInBlock(FormulationBase):
     r"""Links in one of N symmetric blocks of servers, its rings and traffic, where no link has more than a load.
 
     Let z be that load, C the directions of links, and :math:`H_1` the bytes of all rings and all traffic, each hop or

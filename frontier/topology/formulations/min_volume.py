@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.tolerances import BOUND_MARGIN
 from ddlopt.models.topology.bounds import directions_of_links
 from ddlopt.models.topology.formulations.rows.hop_layers import add_hop_layers
@@ -19,7 +20,7 @@ _NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True)
-class MinVolume:
+class MinVolume(FormulationBase):
     r"""The links for which bytes times hops, spread as evenly as servers allow, load them least.
 
     A relaxation of :class:`~ddlopt.models.topology.formulations.rings_and_routes.RingsAndRoutes`: of the flows only the

@@ -10,8 +10,8 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 from scipy.optimize import linear_sum_assignment
 
-from ddlopt.models.catalogue import other_kind
-from ddlopt.models.contracts import Sense
+from ddlopt.models.contracts import Instance, Sense
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, ROUNDING
 from ddlopt.models.topology.assembly import assemble
@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class MaxMinCircuits:
+class MaxMinCircuits(FormulationBase):
     r"""SiP-ML's choice of circuits: the slowest pair is to be as fast as it can, and nobody forwards.
 
     Each of d optical switches sets a permutation of the n servers; let :math:`p_{cij} = 1` if switch c sends what i
@@ -66,12 +66,11 @@ class MaxMinCircuits:
     https://github.com/Flasew/ffsim-opera.
     """
 
+    covers: ClassVar[type[Instance]] = TopologyInstance
     sense: ClassVar[Sense] = "maximize"
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """All-reduce groups, duplex optics, pairs that only one link may join, traffic that drowns in tolerances."""
-        if (reason := other_kind(instance, TopologyInstance)) is not None:
-            return reason
         if instance.allreduce_groups:
             return "it has all-reduce groups, and this model chooses no rings; give the hops of rings as traffic"
         if instance.optics == "duplex":

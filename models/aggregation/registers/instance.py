@@ -1,7 +1,7 @@
 """In which register array of a switch each hot parameter is, so that those of a packet do not collide."""
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -154,10 +154,3 @@ class Placement(AggregationAnswer):
 
     problem: Literal["registers"] = "registers"
     arrays: tuple[int, ...]
-
-
-def refusal(instance: Any, goal: Goal | None = None) -> str | None:
-    """Why an instance is no placement in registers, with this goal where one is named; None if it is."""
-    if isinstance(instance, RegisterInstance) and goal in (None, instance.goal):
-        return None
-    return "it places parameters in register arrays" + (f" for few {goal}" if goal else "")

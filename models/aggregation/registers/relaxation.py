@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.aggregation.registers.batches import Merged, merged, packed_counts, pairs
-from ddlopt.models.aggregation.registers.instance import RegisterInstance, refusal
+from ddlopt.models.aggregation.registers.instance import RegisterInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +33,7 @@ class RelaxationPrices(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlacementRelaxation:
+class PlacementRelaxation(Covering):
     r"""Parameters as unit vectors, which point to the corners of a simplex if they are in arrays.
 
     The R corners have inner products :math:`-1/(R - 1)`; so with Y the inner products of the parameters' vectors,
@@ -78,14 +80,13 @@ class PlacementRelaxation:
     The rows of capacities and packets, and the bound, are ours.
     """
 
+    covers: ClassVar[type[Instance]] = RegisterInstance
+
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; a single array; instances in which no batch can be dearer than its floor."""
-        reason = refusal(instance)
-        if reason is None and instance.arrays < 2:
+        """A single array; instances in which no batch can be dearer than its floor."""
+        if instance.arrays < 2:
             return "arrays is 1; there is nothing to choose"
-        if reason is None and not merged(instance).batches:
-            return "every batch is at its floor under every placement"
-        return reason
+        return None if merged(instance).batches else "every batch is at its floor under every placement"
 
     def problem(self, instance: RegisterInstance) -> cp.Problem:
         """The program; see the class for its ports."""

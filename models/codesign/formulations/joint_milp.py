@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.catalogue import other_kind
 from ddlopt.models.codesign.demand import demand_of
 from ddlopt.models.codesign.formulations.rows.coupling import add_bytes, cycle_time_s, read_plan, template_of, tie
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, read_choices, set_choices
@@ -16,12 +15,13 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import add_iteration_time, time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import Tables, tables_of
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
-from ddlopt.models.worded import Worded
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""
@@ -32,7 +32,7 @@ _LARGEST = 1e5
 
 
 @dataclass(frozen=True)
-class JointStrategyTopology(Worded):
+class JointStrategyTopology(FormulationBase):
     r"""Which strategy every layer takes, which links to lay, which rings and which routes, all at once.
 
     :class:`~ddlopt.models.codesign.formulations.strategy_bound.StrategyBound` chooses strategies under bounds that hold
@@ -98,12 +98,11 @@ class JointStrategyTopology(Worded):
     most_servers: int = 8
     links: tuple[tuple[int, int, int], ...] | None = None
 
+    covers: ClassVar[type[Instance]] = CodesignInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Too many servers, bytes that drown in tolerances, or rings that do not fit the groups."""
-        if (reason := other_kind(instance, CodesignInstance)) is not None:
-            return reason
         if self.links is not None and instance.servers > _MOST_GIVEN:
             return f"it has {instance.servers} servers, but flows are for at most {_MOST_GIVEN}; use StrategiesOnRoutes"
         if self.links is None and instance.servers > self.most_servers:

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from ddlopt.models.catalogue import other_kind
 from ddlopt.models.codesign.demand import heaviest_rows
 from ddlopt.models.codesign.formulations.rows.coupling import add_bytes
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies
@@ -58,8 +57,6 @@ class StrategiesOnRoutes(StrategyProgram):
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Loads that are not of this instance's group sets and patterns."""
-        if (reason := other_kind(instance, CodesignInstance)) is not None:
-            return reason
         sets, patterns = len(tables_of(instance).groups_of), len(tables_of(instance).patterns)
         reduced, moved = (np.asarray(loads).shape for loads in self.arc_loads)
         if len(reduced) != 2 or len(moved) != 2 or reduced[0] != moved[0]:

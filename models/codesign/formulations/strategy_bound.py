@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from ddlopt.models.catalogue import other_kind
 from ddlopt.models.codesign.demand import Demand, demand_of, heaviest_rows, ring_factor
 from ddlopt.models.codesign.formulations.rows.congestion_cuts import CongestionCut, add_cuts
 from ddlopt.models.codesign.formulations.rows.strategy_choice import add_strategies, linear
@@ -117,8 +116,6 @@ class StrategyBound(StrategyProgram):
 
     def refuses(self, instance: CodesignInstance) -> str | None:
         """Racks that do not fit the servers, or cuts for other layers."""
-        if (reason := other_kind(instance, CodesignInstance)) is not None:
-            return reason
         seated = sorted(server for rack in self.racks for server in rack)
         if self.racks and seated != list(range(instance.servers)):
             return f"racks must hold each of the {instance.servers} servers once"

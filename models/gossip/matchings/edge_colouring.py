@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
-from ddlopt.models.contracts import Sense
+from ddlopt.models.contracts import Instance, Sense
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.matchings.instance import MatchingsInstance, refusal
+from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 
 
 @dataclass(frozen=True)
-class EdgeColouring:
+class EdgeColouring(FormulationBase):
     r"""As many edges as possible in a given number of matchings; all of them if the chromatic index is at most that.
 
     .. math::
@@ -46,14 +47,13 @@ class EdgeColouring:
 
     colours: int
 
+    covers: ClassVar[type[Instance]] = MatchingsInstance
     sense: ClassVar[Sense] = "maximize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; fewer colours than the largest degree."""
-        reason = refusal(instance)
-        if reason is None and self.colours < int(instance.network.degrees.max()):
-            return f"colours is {self.colours}; a node has {int(instance.network.degrees.max())} edges"
-        return reason
+        """Fewer colours than the largest degree."""
+        most = int(instance.network.degrees.max())
+        return f"colours is {self.colours}; a node has {most} edges" if self.colours < most else None
 
     def build(self, block: pyo.Block, instance: MatchingsInstance) -> None:
         """Fill ``block``."""

@@ -1,7 +1,7 @@
 """Which matchings of a graph are active how often: gossip under a budget of communication."""
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -135,8 +135,3 @@ class MatchingPlan(GossipAnswer):
     matchings: tuple[tuple[int, ...], ...]
     probabilities: tuple[float, ...]
     weights: tuple[float, ...]
-
-
-def refusal(instance: Any) -> str | None:
-    """Why an instance asks for no matchings; None if it does."""
-    return None if isinstance(instance, MatchingsInstance) else f"it is a {instance.kind}, which has no matchings"

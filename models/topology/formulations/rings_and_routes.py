@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import BOUND_MARGIN, RANGE_MARGIN
 from ddlopt.models.topology.formulations.open_demand import Demand, add_open_demand
@@ -39,7 +40,6 @@ from ddlopt.models.topology.formulations.rows.throughput import (
 )
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
-from ddlopt.models.worded import Worded
 
 _NEGLIGIBLE = 1e-6
 """Fewer units than this are no coefficient: solvers drop what is so small. Rows are weakened by it, never tightened."""
@@ -48,7 +48,7 @@ _FAINT = 1e-5
 
 
 @dataclass(frozen=True)
-class RingsAndRoutes(Worded):
+class RingsAndRoutes(FormulationBase):
     r"""Which links to lay, which rings all-reduce over, and how to route, so that an iteration is shortest.
 
     Let :math:`z` be the bytes per link on the busiest link, U those of the busiest server divided by its d links, and
@@ -181,6 +181,7 @@ class RingsAndRoutes(Worded):
     links: tuple[tuple[int, int, int], ...] | None = None
     numbering: bool = False
 
+    covers: ClassVar[type[Instance]] = TopologyInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def __post_init__(self) -> None:
@@ -198,8 +199,6 @@ class RingsAndRoutes(Worded):
 
     def refuses(self, instance: TopologyInstance) -> str | None:
         """Rings or links that are not of this instance; bytes that drown; a congestion that cannot be achieved."""
-        if (reason := other_kind(instance, TopologyInstance)) is not None:
-            return reason
         for i, j, _ in self.links or ():
             if not (0 <= i < instance.servers and 0 <= j < instance.servers and i != j):
                 return f"the given link ({i}, {j}) joins no two of its {instance.servers} servers"

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.graph.instance import GraphInstance, GraphJob
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers.aggregation.graph.strategies import Paths
 from ddlopt.solvers.certify import Gate
@@ -15,7 +16,7 @@ from ddlopt.solvers.contracts import Limits, ProgressCallback, Result
 
 
 @dataclass(frozen=True)
-class Ring:
+class Ring(Covering):
     """The workers of every job all-reduce in a ring, in the order of their nodes, on shortest routes.
 
     Each of a job's n workers sends 2 (n - 1) / n times the gradient to the next one, and no server has part in it. The
@@ -26,12 +27,11 @@ class Ring:
 
     name: ClassVar[str] = "ring"
     family: ClassVar[str] = "aggregation"
+    covers: ClassVar[type[Instance]] = GraphInstance
     uses: ClassVar[frozenset[str]] = frozenset({"seed"})
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; jobs with one worker only, and workers from which there is no route to the next."""
-        if (reason := other_kind(instance, GraphInstance)) is not None:
-            return reason
+        """Jobs with one worker only, and workers from which there is no route to the next."""
         for place, job in enumerate(instance.jobs):
             if len(job.workers) < 2:
                 return f"jobs[{place}] ('{job.name}') has one worker, which makes no ring"

@@ -49,7 +49,7 @@ class HotKnapsack(CertifiedMethod, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; several switches."""
+        """Several switches."""
         reason = super().refuses(instance)
         if reason is None and len(instance.switches) > 1:
             return f"it fills one switch, and there are {len(instance.switches)}; use milp"

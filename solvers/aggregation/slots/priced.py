@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
@@ -71,8 +70,8 @@ class PricedSlots(CertifiedMethod, uses=()):
         """By the solver."""
         return spelled("slot-prices", self, "solver")
 
-    def refuses(self, instance: AggregationProblem) -> str | None:
-        """Other problems and goal ``slowest``."""
+    def refuses(self, instance: SlotsInstance) -> str | None:
+        """Goal ``slowest``."""
         refused = super().refuses(instance)
         if refused is None and isinstance(instance, SlotsInstance) and instance.goal != "total":
             return "it covers goal 'total'; 'slowest' is solved by bisection"
@@ -113,8 +112,8 @@ class SlowestSlots(CertifiedMethod, uses=()):
     name: ClassVar[str] = "slot-bisection"
     covers: ClassVar[type[Any]] = SlotsInstance
 
-    def refuses(self, instance: AggregationProblem) -> str | None:
-        """Other problems and goal ``total``."""
+    def refuses(self, instance: SlotsInstance) -> str | None:
+        """Goal ``total``."""
         refused = super().refuses(instance)
         if refused is None and isinstance(instance, SlotsInstance) and instance.goal != "slowest":
             return "it covers goal 'slowest'"

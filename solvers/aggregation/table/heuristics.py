@@ -122,7 +122,7 @@ class VariationTables(Heuristic, uses=()):
     covers: ClassVar[type[TableInstance]] = TableInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; prefixes, which cannot begin anywhere."""
+        """Prefixes, which cannot begin anywhere."""
         reason = super().refuses(instance)
         if reason is None and any(table.entries == "prefixes" for table in instance.tables):
             return "its entries begin anywhere, and those of a table are prefixes; use table-split"

@@ -47,7 +47,7 @@ class TreeCongestion(CertifiedMethod, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree.kernels.congestion",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, utilization, several jobs."""
+        """Utilization, several jobs."""
         reason = refusal(instance, "congestion")
         if reason is None and len(instance.jobs) > 1:
             return f"it has one job, and the instance {len(instance.jobs)}; use tree"

@@ -44,7 +44,7 @@ class TreeLimits(Heuristic, uses=("seed",)):
     covers: ClassVar[type[TreeInstance]] = TreeInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, utilization."""
+        """Utilization."""
         return refusal(instance, "congestion")
 
     def answer(self, instance: TreeInstance, seed: int, clock: Clock, start: Any) -> Answer[AggregatingSwitches]:

@@ -49,7 +49,7 @@ class TreePrices(CertifiedMethod, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree.kernels.dynamic_program",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, congestion."""
+        """Congestion."""
         return refusal(instance, "utilization")
 
     def find(self, instance: TreeInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:

@@ -60,7 +60,7 @@ class Soar(CertifiedMethod, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.aggregation.tree.kernels.dynamic_program",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, congestion, jobs that compete for memory."""
+        """Congestion, jobs that compete for memory."""
         reason = refusal(instance, "utilization")
         if reason is not None:
             return reason

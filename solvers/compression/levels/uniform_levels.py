@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPlan
+from ddlopt.models.compression import LevelInstance, LevelPlan
 from ddlopt.models.compression.levels.arrays import arrays_of
 from ddlopt.models.compression.levels.uniform import uniform_coordinates, uniform_places
 from ddlopt.solvers.compression.levels.rounding import plan
@@ -24,13 +24,11 @@ class UniformLevels(Heuristic, uses=()):
     Details: ``part``, of the largest.
     """
 
+    covers: ClassVar[type[LevelInstance]] = LevelInstance
+
     proves_infeasible: ClassVar[bool] = True
 
     name = "uniform"
-
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, LevelInstance) else f"it is a {instance.kind}, which has no levels"
 
     def answer(self, instance: LevelInstance, seed: int, clock: Clock, start: LevelPlan | None) -> Answer[LevelPlan]:
         """See :class:`~ddlopt.solvers.heuristic.Heuristic`."""

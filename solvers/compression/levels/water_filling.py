@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ddlopt.models.compression import CompressionProblem, LevelInstance, LevelPlan
+from ddlopt.models.compression import LevelInstance, LevelPlan
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, arrays_of
 from ddlopt.models.compression.levels.prices import PricedLevels, price_bound, sharpest_prices
 from ddlopt.solvers.compression.levels.rounding import Rounding, places_of, plan, price_details, rounding_gap
@@ -35,14 +35,14 @@ class WaterFilling(Heuristic, uses=("start",)):
     T. M. Cover and J. A. Thomas, "Elements of Information Theory", 2nd ed., Wiley 2006 (reverse water-filling).
     """
 
+    covers: ClassVar[type[LevelInstance]] = LevelInstance
+
     proves_infeasible: ClassVar[bool] = True
 
     name = "water-filling"
 
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems, and gradients that are encoded or not ready at the same time."""
-        if not isinstance(instance, LevelInstance):
-            return f"it is a {instance.kind}, which has no levels"
+    def refuses(self, instance: LevelInstance) -> str | None:
+        """Gradients that are encoded or not ready at the same time."""
         if any(each.encode_s or each.encode_s_per_level for each in instance.gradients):
             return "its gradients are encoded, and water-filling knows no lane but the wire"
         if instance.gradients[0].ready_s != instance.gradients[-1].ready_s:

@@ -1,11 +1,11 @@
 """Sufficient factor broadcasting without budgets: a minimum cut."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
+from ddlopt.models.compression import SfbInstance, SfbSelection
 from ddlopt.models.compression.sfb.cut_network import CutNetwork
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -33,15 +33,15 @@ class MinCut(Heuristic, uses=()):
     30 000 operators takes it a minute, during which no time limit is heeded.
     """
 
+    covers: ClassVar[type[SfbInstance]] = SfbInstance
+
     @property
     def name(self) -> str:
         """``min-cut``."""
         return "min-cut"
 
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems; budgets."""
-        if not isinstance(instance, SfbInstance):
-            return "it selects operators to duplicate, for sufficient factor broadcasting"
+    def refuses(self, instance: SfbInstance) -> str | None:
+        """Budgets."""
         return "a minimum cut knows no budgets; use milp or parametric-cut" if instance.budgeted else None
 
     def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:

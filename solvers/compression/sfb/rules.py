@@ -2,12 +2,12 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
+from ddlopt.models.compression import SfbInstance, SfbSelection
 from ddlopt.models.errors import OptionError
 from ddlopt.solvers.compression.sfb.costs import CostGraph, costs_of
 from ddlopt.solvers.compression.sfb.moves import Moves, budgets_of
@@ -26,9 +26,7 @@ class _Rule(Heuristic):
     own cost model, until budgets hold; the papers have no budgets, so this is ours.
     """
 
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Problems other than sufficient factors."""
-        return None if isinstance(instance, SfbInstance) else "it decides what is sent as sufficient factors only"
+    covers: ClassVar[type[SfbInstance]] = SfbInstance
 
     def answer(self, instance: SfbInstance, seed: int, clock: Clock, start: Any) -> Answer[SfbSelection]:
         """What the rule duplicates."""

@@ -48,7 +48,7 @@ class LGreco(Heuristic, uses=()):
             raise OptionError(f"steps must be at least 1, got {self.steps}")
 
     def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems, the other goal, and timelines without an error budget."""
+        """The other goal, and timelines without an error budget."""
         if not is_timeline(instance):
             return f"it chooses how gradients are compressed; a {instance.kind} is about operators"
         timeline = as_timeline(instance)

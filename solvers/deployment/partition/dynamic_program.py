@@ -56,7 +56,7 @@ class IdealProgram(CertifiedMethod, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, passes apart, too many ideals."""
+        """Latency, passes apart, too many ideals."""
         reason = refusal(instance, "throughput")
         if reason is not None:
             return reason

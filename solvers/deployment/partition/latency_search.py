@@ -47,7 +47,7 @@ class LatencyGreedy(Heuristic, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput."""
+        """Throughput."""
         return refusal(instance, "latency")
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -91,7 +91,7 @@ class LatencySearch(Heuristic, uses=("seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput."""
+        """Throughput."""
         return refusal(instance, "latency")
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:

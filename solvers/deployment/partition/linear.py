@@ -40,7 +40,7 @@ class Linear(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency."""
+        """Latency."""
         return refusal(instance, "throughput")
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -81,7 +81,7 @@ class PipeDream(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.deployment.partition.ideals.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency."""
+        """Latency."""
         return refusal(instance, "throughput")
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:

@@ -42,7 +42,7 @@ class HeaviestFirst(Heuristic, uses=()):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, contiguous instances."""
+        """Latency, contiguous instances."""
         return _free_refusal(instance)
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -77,7 +77,7 @@ class LocalSearch(Heuristic, uses=("seed",)):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, contiguous instances; no accelerators."""
+        """Latency, contiguous instances; no accelerators."""
         return _accelerator_refusal(instance)
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -117,7 +117,7 @@ class GraphCut(Heuristic, uses=("seed",)):
     name: ClassVar[str] = "graph-cut"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, contiguous instances; no accelerators."""
+        """Latency, contiguous instances; no accelerators."""
         return _accelerator_refusal(instance)
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
@@ -145,7 +145,7 @@ class PartitionSearch(Heuristic, uses=("seed", "start")):
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.solvers.deployment.partition.kernels", *Linear.kernels)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, contiguous instances."""
+        """Latency, contiguous instances."""
         return _free_refusal(instance)
 
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:

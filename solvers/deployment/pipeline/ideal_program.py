@@ -70,7 +70,7 @@ class PipelineProgram(CertifiedMethod, uses=("seed",)):
     proves_infeasible: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, too many ideals."""
+        """Too many ideals."""
         reason = super().refuses(instance)
         if reason is None and not self.line and Stages(instance).ideals(self.most_ideals) is None:
             return f"the graph has more than {self.most_ideals} ideals; use near-ideals"

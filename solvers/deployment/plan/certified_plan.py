@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ddlopt.models.contracts import Formulation
-from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
@@ -50,7 +49,7 @@ class CertifiedPlan(CertifiedMethod, uses=("threads", "seed", "start")):
         """As in the catalogue."""
         return self.formulation.method
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
+    def refuses(self, instance: Any) -> str | None:
         """As the formulation."""
         return self.formulation.refuses(instance)
 

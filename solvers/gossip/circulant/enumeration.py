@@ -44,7 +44,7 @@ class CirculantEnumeration(CertifiedMethod, uses=()):
     covers: ClassVar[type[Any]] = CirculantInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, and too many sets."""
+        """Too many sets."""
         reason = super().refuses(instance)
         if reason is not None:
             return reason

@@ -133,7 +133,7 @@ class ExchangeRule(Heuristic, uses=("seed",)):
         return spelled("exchange-rule", self, "rule")
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, missing learning rates."""
+        """Missing learning rates."""
         reason = super().refuses(instance)
         if reason is None and self.rule == "rate-threshold" and not instance.rates:
             return "it needs the learning rates of the steps, and this instance has no rates"

@@ -103,7 +103,7 @@ class Matcha(CertifiedMethod, uses=("threads",)):
         return spelled("matcha", self, "per_edge")
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, and single matchings."""
+        """Single matchings."""
         reason = super().refuses(instance)
         if reason is None and instance.activation == "single":
             return "it is for matchings that are active independently; single-matching is for one at a time"
@@ -145,7 +145,7 @@ class SingleMatching(CertifiedMethod, uses=("threads",)):
     covers: ClassVar[type[Any]] = MatchingsInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, and matchings that are active independently."""
+        """Matchings that are active independently."""
         reason = super().refuses(instance)
         if reason is None and instance.activation != "single":
             return "it is for one matching at a time; here they are active independently"

@@ -53,7 +53,7 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
         return spelled("fastest-weights", self, "goal")
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, other goals."""
+        """Other goals."""
         reason = super().refuses(instance)
         if reason is None and self.goal not in (None, instance.goal, "chain" if instance.goal == "averaging" else None):
             return f"it is for goal '{self.goal}', and this instance has goal '{instance.goal}'"

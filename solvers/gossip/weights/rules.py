@@ -63,7 +63,7 @@ class Rule(Heuristic, uses=()):
         return self.rule
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, other goals."""
+        """Other goals."""
         reason = super().refuses(instance)
         if reason is None and instance.goal not in ("averaging", "chain"):
             return f"it is for goals 'averaging' and 'chain', and this instance has goal '{instance.goal}'"
@@ -85,7 +85,7 @@ class Uniform(Heuristic, uses=()):
     covers: ClassVar[type[Any]] = WeightsInstance
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, other goals."""
+        """Other goals."""
         reason = super().refuses(instance)
         if reason is None and instance.goal not in ("process", "pairwise"):
             return f"it is for goals 'process' and 'pairwise', and this instance has goal '{instance.goal}'"

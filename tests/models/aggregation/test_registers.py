@@ -11,6 +11,7 @@ from register_cases import optimum, small
 from volume import for_each
 
 from ddlopt.certificates.linear import exact_model, step_of
+from ddlopt.instances.library import load
 from ddlopt.models.aggregation import AggregationProblem, Placement, RegisterInstance, bound, evaluate
 from ddlopt.models.aggregation.registers.batches import heat, hottest_first, merged
 from ddlopt.models.aggregation.registers.bounds import registers_bound
@@ -284,7 +285,7 @@ def test_pairs_are_for_collisions_alone() -> None:
     assert "sets fit into an array" in SetPlacement().refuses(small(1, "collisions", parameters=60))
     assert PairPlacement().refuses(_crowded("packets")) is not None
     assert PairPlacement().refuses(_crowded("collisions")) is None
-    assert CountPlacement().refuses("a word") is not None
+    assert CountPlacement().refuses(load("topology/danoint")) is not None
 
 
 @for_each(("seed", "goal"), CASES)

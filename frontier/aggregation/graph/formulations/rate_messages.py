@@ -21,7 +21,8 @@ from ddlopt.models.aggregation.graph.formulations.graph_aggregation import (
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RATE_ROWS, Shared, share_rows, switch_shares
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, rate_unit
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, Sum, joined, notable, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
@@ -30,7 +31,7 @@ _LAYERS = GraphAggregation()
 
 
 @dataclass(frozen=True)
-class RateMessages:
+class RateMessages(FormulationBase):
     r"""The two layers of messages, and of each job the level of its rate.
 
     Messages are those of :class:`~ddlopt.models.aggregation.graph.formulations.graph_aggregation.GraphAggregation`,
@@ -87,20 +88,15 @@ class RateMessages:
 
     flows: bool = True
 
+    covers: ClassVar[type[Instance]] = GraphInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems and goals, and jobs whose messages must merge."""
-        if (reason := other_kind(instance, GraphInstance)) is not None:
-            return reason
+        """Goals, and jobs whose messages must merge."""
         if instance.goal != "rates":
             return f"it is for rates, and the goal is {instance.goal}"
         return "merging is set; rate-levels is for it" if instance.merging else None
-
-    def scope(self, instance: GraphInstance) -> str | None:
-        """All trees."""
-        return None
 
     def build(self, block: pyo.Block, instance: GraphInstance) -> None:
         """Fill ``block``."""

@@ -55,7 +55,7 @@ class DeviceSets(CertifiedMethod, uses=("seed", "start")):
     )
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, contiguous instances, passes apart; outputs that reach across too many others."""
+        """Latency, contiguous instances, passes apart; outputs that reach across too many others."""
         reason = refuses_sets(instance)
         if reason is not None:
             return reason

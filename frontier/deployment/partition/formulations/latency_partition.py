@@ -9,6 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.frontier.deployment.partition.formulations.convex_sets import MOST_IDEALS, MOST_SETS, Pieces, pieces_of
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.partition.blocks import load_unit_s, longest_s, seconds_in_units
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import SolverError
@@ -21,7 +22,7 @@ _SOME = 1e-6
 
 
 @dataclass(frozen=True)
-class LatencyPartition:
+class LatencyPartition(FormulationBase):
     r"""Which sets run as one, and when every node is done.
 
     On an accelerator runs a set S of nodes that is *convex* (no path leads out of it and back) and fits into memory;
@@ -82,7 +83,7 @@ class LatencyPartition:
     )
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput, several subgraphs an accelerator, too many sets."""
+        """Throughput, several subgraphs an accelerator, too many sets."""
         reason = refusal(instance, "latency")
         if reason is not None:
             return reason

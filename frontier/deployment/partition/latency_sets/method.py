@@ -71,7 +71,7 @@ class LatencySets(CertifiedMethod, uses=("start",)):
     )
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput; several sets an accelerator, colours of several nodes, too many parts."""
+        """Throughput; several sets an accelerator, colours of several nodes, too many parts."""
         reason = refusal(instance, "latency")
         if reason is not None:
             return reason

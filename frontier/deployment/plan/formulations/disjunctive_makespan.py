@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.evaluate import evaluate_plan
 from ddlopt.models.deployment.plan.figures import PlanFigures
@@ -77,10 +76,8 @@ class DisjunctiveMakespan(MakespanBound):
 
     method: ClassVar[str] = "disjunctive-makespan"
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems; many operators or devices."""
-        if not isinstance(instance, DeploymentInstance):
-            return super().refuses(instance)
+    def refuses(self, instance: DeploymentInstance) -> str | None:
+        """Many operators or devices."""
         if not self.pairs:
             return "it needs pairs"
         for what, count, most in (

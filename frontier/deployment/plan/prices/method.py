@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_limits
 
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices
 from ddlopt.frontier.deployment.plan.prices.parts import Parts
-from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import NoSolutionError, SolutionError
@@ -70,16 +69,15 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
     parts: int = 1000
     moves: int = 20_000
 
+    covers: ClassVar[type[DeploymentInstance]] = DeploymentInstance
     name: ClassVar[str] = "plan-prices"
     kernels: ClassVar[tuple[str, ...]] = (
         "ddlopt.solvers.deployment.plan.simulator.run",
         "ddlopt.frontier.deployment.plan.prices.kernels",
     )
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems, and too many choices of a group."""
-        if not isinstance(instance, DeploymentInstance):
-            return f"it searches deployments, and this is a {instance.kind}"
+    def refuses(self, instance: DeploymentInstance) -> str | None:
+        """Too many choices of a group."""
         if not lists_all_sets(instance):
             return f"{len(instance.device_groups)} device groups make more than {MOST_SETS} sets"
         most = max(map(len, instance.members))

@@ -13,7 +13,6 @@ from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.tree.ahead import Mixes, ahead_of, mixes_of
 from ddlopt.frontier.deployment.plan.tree.kernels import DONE, FULL, Room, Tree, least, room_for, search
 from ddlopt.frontier.deployment.plan.tree.tables import Tables, tables
-from ddlopt.models.deployment.family import DeploymentProblem
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.solution import Deployment
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, SolutionError
@@ -92,6 +91,7 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
     over: Literal["fitting", "all", "actions"] = "fitting"
     most: int | None = None
 
+    covers: ClassVar[type[DeploymentInstance]] = DeploymentInstance
     name: ClassVar[str] = "plan-tree"
     proves_infeasible: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = (
@@ -100,10 +100,8 @@ class PlanTree(CertifiedMethod, uses=("seed", "start", "threads")):
         "ddlopt.frontier.deployment.plan.tree.kernels",
     )
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems, and too many choices of a group."""
-        if not isinstance(instance, DeploymentInstance):
-            return f"it searches deployments, and this is a {instance.kind}"
+    def refuses(self, instance: DeploymentInstance) -> str | None:
+        """Too many choices of a group."""
         most = max(number_of_choices(instance, len(own), every=True) for own in instance.members)
         if self.over == "all" and most > _EFFORT.most_choices:
             return f"a group has {most} choices, more than {_EFFORT.most_choices}; use over=actions"

@@ -9,6 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.frontier.scheduling.formulations.one_piece.plans import Plan, is_contended, plans, renumbered
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear, significant
 from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
@@ -23,7 +24,7 @@ from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
 
 
 @dataclass(frozen=True)
-class OnePiece:
+class OnePiece(FormulationBase):
     r"""Each job has one plan of all that it may have: workers on servers, a ring, a first and a last slot.
 
     Let :math:`x_h = 1` if plan h of job :math:`i_h` is taken, over slots :math:`T_h`, with :math:`c_{hsr}` of
@@ -104,10 +105,6 @@ class OnePiece:
             return "the objective is a ratio of times, which it does not know; use time-indexed"
         found = plans(instance, self.symmetry)
         return found if isinstance(found, str) else None
-
-    def scope(self, instance: SchedulingInstance) -> str | None:
-        """All schedules."""
-        return None
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
         """Fill ``block`` with plans, what they share, and the objective.

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.frontier.scheduling.formulations.rigid_gangs import starts
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.refusals import not_gangs
@@ -14,7 +15,7 @@ from ddlopt.models.scheduling.units import objective_unit
 
 
 @dataclass(frozen=True)
-class RigidGangs:
+class RigidGangs(FormulationBase):
     r"""Each job has one width and runs in one piece, with the same workers, until it is done.
 
     SJF-BCO's problem without contention: minimise the last end, or the weighted sum of the times from arrival to end,
@@ -79,10 +80,6 @@ class RigidGangs:
         if not pool(instance).exact:
             return "speeds or what fits depend on places, but it knows widths alone; use one-piece or gang-search"
         return starts.too_large(instance, self.achievable_s, self.reduced)
-
-    def scope(self, instance: SchedulingInstance) -> str | None:
-        """All schedules."""
-        return None
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
         """Fill ``block`` with starts.

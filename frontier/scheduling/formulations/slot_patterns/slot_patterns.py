@@ -13,6 +13,7 @@ from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
 from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import Floats, Listing, listing
 from ddlopt.frontier.scheduling.formulations.slot_patterns.options import TooManyError
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.runs import Choices, Terms
@@ -34,7 +35,7 @@ _MOST_COLUMNS = 200_000
 
 
 @dataclass(frozen=True)
-class SlotPatterns:
+class SlotPatterns(FormulationBase):
     r"""How many slots of each interval look like which pattern of speeds.
 
     A *pattern* of a slot says where the workers of each job are, and over which arcs its ring passes. From it follow
@@ -113,10 +114,6 @@ class SlotPatterns:
             return str(error)
         if columns > _MOST_COLUMNS:
             return f"there are {columns} patterns, more than {_MOST_COLUMNS}"
-        return None
-
-    def scope(self, instance: SchedulingInstance) -> str | None:
-        """All schedules."""
         return None
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:

@@ -16,12 +16,13 @@ from ddlopt.models.aggregation.graph.network import (
     routes_of,
     time_unit_s,
 )
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, Sum, covers, joined, term, total, weighted
 
 
 @dataclass(frozen=True)
-class GraphAggregation:
+class GraphAggregation(FormulationBase):
     r"""Raw messages to the first switch that aggregates them, sums from there on.
 
     Workers of a job whose only link leads to the same switch are a *group* g of :math:`n_g` messages at that switch. Of
@@ -64,19 +65,14 @@ class GraphAggregation:
     for flows by terminal.
     """
 
+    covers: ClassVar[type[Instance]] = GraphInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # Incumbents may have messages that run in loops, which the solution read leaves out.
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, rates."""
-        if (reason := other_kind(instance, GraphInstance)) is not None:
-            return reason
+        """Rates."""
         return "it is for utilization and congestion, and the goal is rates" if instance.goal == "rates" else None
-
-    def scope(self, instance: GraphInstance) -> str | None:
-        """All trees."""
-        return None
 
     def build(self, block: pyo.Block, instance: GraphInstance) -> None:
         """Fill ``block``."""

@@ -12,13 +12,14 @@ from ddlopt.models.aggregation.graph.bounds import widest
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, job_network, routes_of
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, Sum, notable, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 @dataclass(frozen=True)
-class RateLevels:
+class RateLevels(FormulationBase):
     r"""Trees of merged messages, and of each job the level of its rate.
 
     With merging a job has at most one message on an arc and one way out of every node: :math:`x_{ja} = 1` if arc a is
@@ -64,13 +65,12 @@ class RateLevels:
 
     flows: bool = True
 
+    covers: ClassVar[type[Instance]] = GraphInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems and goals, and jobs whose messages need not merge."""
-        if (reason := other_kind(instance, GraphInstance)) is not None:
-            return reason
+        """Goals, and jobs whose messages need not merge."""
         if instance.goal != "rates":
             return f"it is for rates, and the goal is {instance.goal}"
         if not instance.merging:
@@ -78,10 +78,6 @@ class RateLevels:
         for place, node in enumerate(instance.nodes):
             if node.slots and not node.forwards:
                 return f"nodes[{place}] ('{node.name}') has slots and does not forward"
-        return None
-
-    def scope(self, instance: GraphInstance) -> str | None:
-        """All trees."""
         return None
 
     def build(self, block: pyo.Block, instance: GraphInstance) -> None:

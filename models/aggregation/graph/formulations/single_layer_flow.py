@@ -8,12 +8,13 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import LIMIT_ROWS, add_goal, limit_rows
 from ddlopt.models.aggregation.graph.instance import AggregationTrees, GraphInstance
 from ddlopt.models.aggregation.graph.network import JobNetwork, job_network, routes_of, time_unit_s
-from ddlopt.models.catalogue import other_kind
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, Sum, term, total
 
 
 @dataclass(frozen=True)
-class SingleLayerFlow:
+class SingleLayerFlow(FormulationBase):
     r"""Messages on arcs, and how many gradients are in them.
 
     Of every job :math:`x_a` messages with :math:`f_a` gradients in them are on arc a; :math:`a_v = 1` if switch v
@@ -44,23 +45,18 @@ class SingleLayerFlow:
     on trees.
     """
 
+    covers: ClassVar[type[Instance]] = GraphInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # Incumbents may have messages that run in loops, which the solution read leaves out.
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, rates, and switches that aggregate but do not forward."""
-        if (reason := other_kind(instance, GraphInstance)) is not None:
-            return reason
+        """Rates, and switches that aggregate but do not forward."""
         if instance.goal == "rates":
             return "it is for utilization and congestion, and the goal is rates"
         for place, node in enumerate(instance.nodes):
             if node.slots and not node.forwards:
                 return f"nodes[{place}] ('{node.name}') has slots and does not forward"
-        return None
-
-    def scope(self, instance: GraphInstance) -> str | None:
-        """All trees."""
         return None
 
     def build(self, block: pyo.Block, instance: GraphInstance) -> None:

@@ -12,6 +12,8 @@ from ddlopt.models.aggregation.hot.instance import HotInstance, HotSet, Whole
 from ddlopt.models.aggregation.hot.items import Items, items_of, registers_of
 from ddlopt.models.aggregation.hot.prices import best_prices
 from ddlopt.models.aggregation.hot.values import Group, groups_of
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, total, weighted
 from ddlopt.models.tolerances import BOUND_MARGIN
@@ -32,7 +34,7 @@ class _Core(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HotParameters:
+class HotParameters(FormulationBase):
     r"""Each parameter is on at most one switch; those on a switch fit into its registers.
 
     With :math:`x_{is} = 1` if parameter i (of some job) is on switch s, where it has value :math:`v_{is}`,
@@ -79,16 +81,9 @@ class HotParameters:
     ordered: bool = False
     worth: float | None = None
 
+    covers: ClassVar[type[Instance]] = HotInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "maximize"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.aggregation.hot.kernels",)
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems."""
-        return None if isinstance(instance, HotInstance) else "it places hot parameters on switches"
-
-    def scope(self, instance: HotInstance) -> str | None:
-        """All hot sets."""
-        return None
 
     def build(self, block: pyo.Block, instance: HotInstance) -> None:
         """Fill ``block``."""

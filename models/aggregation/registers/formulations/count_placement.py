@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.registers.batches import Merged, heat, merged
-from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
+from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, term, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.worded import Worded
 
 Terms = list[tuple[float, Any]]
 
@@ -24,7 +25,7 @@ class Twins(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CountPlacement(Worded):
+class CountPlacement(FormulationBase):
     r"""Packets or pairs by counts.
 
     With :math:`x_{ir} = 1` if parameter i is in array r, batches :math:`S_t` of weight :math:`w_t`, and
@@ -77,15 +78,8 @@ class CountPlacement(Worded):
 
     symmetry: Literal["none", "fixing", "columns"] = "columns"
 
+    covers: ClassVar[type[Instance]] = RegisterInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems."""
-        return refusal(instance)
-
-    def scope(self, instance: RegisterInstance) -> str | None:
-        """All placements."""
-        return None
 
     def build(self, block: pyo.Block, instance: RegisterInstance) -> None:
         """Fill ``block``."""

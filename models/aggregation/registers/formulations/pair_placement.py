@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.registers.batches import hottest_first, merged, pairs, spread_counts
-from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
+from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, term, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -19,7 +21,7 @@ _MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
-class PairPlacement:
+class PairPlacement(FormulationBase):
     r"""Pairs of parameters that share a batch, and whether they share an array.
 
     With :math:`c_{ij}` the weight of the batches that have both i and j, R arrays, and :math:`x_{ir} = 1` if i is in
@@ -64,20 +66,16 @@ class PairPlacement:
     cliques: bool = True
     symmetry: bool = True
 
+    covers: ClassVar[type[Instance]] = RegisterInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; goal ``packets``; graphs with too many pairs."""
-        reason = refusal(instance, "collisions")
-        if reason is not None:
-            return reason
+        """Goal ``packets``; graphs with too many pairs."""
+        if instance.goal != "collisions":
+            return f"it is for few collisions, and the goal is {instance.goal}"
         rows = len(weights_of_pairs(instance)) * instance.arrays
         if rows > _MOST_ROWS:
             return f"pairs times arrays are {rows}, more than {_MOST_ROWS}; use register-counts"
-        return None
-
-    def scope(self, instance: RegisterInstance) -> str | None:
-        """All placements."""
         return None
 
     def build(self, block: pyo.Block, instance: RegisterInstance) -> None:

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.registers.formulations.pair_placement import weight_unit, weights_of_pairs
-from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance, refusal
+from ddlopt.models.aggregation.registers.instance import Placement, RegisterInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, total
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -18,7 +20,7 @@ _MOST_SETS = 50_000
 
 
 @dataclass(frozen=True)
-class SetPlacement:
+class SetPlacement(FormulationBase):
     r"""Sets of parameters, each in one array.
 
     With the weight :math:`c_{ij}` of the batches that have both i and j, and :math:`\lambda_Q = 1` if some array has
@@ -39,20 +41,16 @@ class SetPlacement:
         Weighted pairs in units of :func:`~.pair_placement.weight_unit`, to be minimised.
     """
 
+    covers: ClassVar[type[Instance]] = RegisterInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; goal ``packets``; too many sets."""
-        reason = refusal(instance, "collisions")
-        if reason is not None:
-            return reason
+        """Goal ``packets``; too many sets."""
+        if instance.goal != "collisions":
+            return f"it is for few collisions, and the goal is {instance.goal}"
         largest = min(instance.parameters, max(instance.capacities))
         if sum(comb(instance.parameters, k) for k in range(1, largest + 1)) > _MOST_SETS:
             return f"more than {_MOST_SETS} sets fit into an array; use register-counts"
-        return None
-
-    def scope(self, instance: RegisterInstance) -> str | None:
-        """All placements."""
         return None
 
     def build(self, block: pyo.Block, instance: RegisterInstance) -> None:

@@ -1,19 +1,21 @@
 """Rates and slots of jobs that share switches, as a conic program."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
 
-from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.instance import SlotsInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
 from ddlopt.models.units import unit_of
 
 
 @dataclass(frozen=True)
-class SlotShares:
+class SlotShares(Covering):
     r"""Slots that need not be whole, and jobs that may fall back in part.
 
     As :math:`x_{js} = \lambda_j \mathrm{RTT}_j / p_s`, memory is a row that is linear in the rates, like links and
@@ -56,9 +58,7 @@ class SlotShares:
     variables", Mathematical Programming 124, 2010.
     """
 
-    def refuses(self, instance: AggregationProblem) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, SlotsInstance) else f"it is a {instance.kind}, which has no slots"
+    covers: ClassVar[type[Instance]] = SlotsInstance
 
     def problem(self, instance: SlotsInstance) -> cp.Problem:
         """The program; see the class for its ports."""

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.family import AggregationProblem
 from ddlopt.models.aggregation.slots.arrays import Floats, SlotArrays
 from ddlopt.models.aggregation.slots.formulations.slot_shares import unit_s
 from ddlopt.models.aggregation.slots.instance import SlotPlan, SlotsInstance
 from ddlopt.models.aggregation.slots.prices import price_bound
-from ddlopt.models.contracts import Sense
+from ddlopt.models.contracts import Instance, Sense
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, linear, notable, term, total, weighted
 from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
@@ -32,7 +32,7 @@ _ROWS = {
 
 
 @dataclass(frozen=True)
-class SlotTangents:
+class SlotTangents(FormulationBase):
     r"""Integer numbers of slots, and times above tangents of :math:`1 / \lambda`.
 
     With rates :math:`z_j` in parts of their caps :math:`u_j`, slots :math:`x_{js}` (integer if whole) that give
@@ -83,6 +83,7 @@ class SlotTangents:
     See :class:`~ddlopt.models.aggregation.slots.formulations.slot_shares.SlotShares`.
     """
 
+    covers: ClassVar[type[Instance]] = SlotsInstance
     sense: ClassVar[Sense] = "minimize"
     outer: ClassVar[bool] = True
 
@@ -91,15 +92,9 @@ class SlotTangents:
     limit_s: float | None = None
     prices: tuple[float, ...] = ()
 
-    def refuses(self, instance: AggregationProblem) -> str | None:
-        """Other problems, and goal ``slowest``, whose optimum takes no model."""
-        if not isinstance(instance, SlotsInstance):
-            return f"it is a {instance.kind}, which has no slots"
+    def refuses(self, instance: SlotsInstance) -> str | None:
+        """Goal ``slowest``, whose optimum takes no model."""
         return None if instance.goal == "total" else "it covers goal 'total'; 'slowest' is solved by bisection"
-
-    def scope(self, instance: SlotsInstance) -> str | None:
-        """All plans."""
-        return None
 
     def build(self, block: pyo.Block, instance: SlotsInstance) -> None:
         """See :class:`~ddlopt.models.contracts.Formulation`."""

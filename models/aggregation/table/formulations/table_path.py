@@ -11,6 +11,8 @@ import pyomo.environ as pyo
 from ddlopt.models.aggregation.table.bounds import table_bound
 from ddlopt.models.aggregation.table.instance import LookupFunction, LookupTables, TableInstance
 from ddlopt.models.aggregation.table.values import best_values
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, term, total, weighted
 from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT
@@ -23,7 +25,7 @@ MOST_ARCS = 30_000
 
 
 @dataclass(frozen=True)
-class TablePath:
+class TablePath(FormulationBase):
     r"""Every table is a path through its operands, whose arcs are the possible entries.
 
     An arc (a, b) of table k is the entry for operands a to b - 1, with error :math:`\epsilon_{kab}`; with prefixes only
@@ -52,24 +54,19 @@ class TablePath:
     Segmentation as a shortest path is folklore; rows by operand and the shared memory are ours.
     """
 
+    covers: ClassVar[type[Instance]] = TableInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # Errors need not be tight at a gap.
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, tables with too many possible entries."""
-        if not isinstance(instance, TableInstance):
-            return f"it is for lookup tables, and this is a {instance.kind}"
+        """Tables with too many possible entries."""
         count = 0
         for table in instance.tables:
             n = table.operands
             count += 2 * n if table.entries == "prefixes" else n * (n + 1) // 2
         if count > MOST_ARCS:
             return f"it has a variable for each possible entry, about {count}, at most {MOST_ARCS}; use table"
-        return None
-
-    def scope(self, instance: TableInstance) -> str | None:
-        """All tables."""
         return None
 
     def build(self, block: pyo.Block, instance: TableInstance) -> None:

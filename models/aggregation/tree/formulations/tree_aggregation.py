@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
+from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance
 from ddlopt.models.aggregation.tree.tables import TreeTables, budgets, coupled, tables
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, covers, linear, term, total, weighted
 from ddlopt.models.units import unit_of
@@ -74,7 +76,7 @@ def read_switches(block: pyo.Block, instance: TreeInstance) -> AggregatingSwitch
 
 
 @dataclass(frozen=True)
-class TreeAggregation:
+class TreeAggregation(FormulationBase):
     r"""Each switch and the next one above it that aggregates.
 
     A switch is *useful* for a job if it has memory for it and two or more messages below it. :math:`A_v` are the useful
@@ -116,15 +118,8 @@ class TreeAggregation:
     (1990). The formulation is ours.
     """
 
+    covers: ClassVar[type[Instance]] = TreeInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems."""
-        return refusal(instance)
-
-    def scope(self, instance: TreeInstance) -> str | None:
-        """All answers."""
-        return None
 
     def build(self, block: pyo.Block, instance: TreeInstance) -> None:
         """Fill ``block``."""

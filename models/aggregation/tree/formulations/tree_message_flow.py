@@ -1,20 +1,22 @@
 """Aggregation in a tree by messages on links with big-M rows, for comparison."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
 
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import add_switches, read_switches, unit_s
-from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance, refusal
+from ddlopt.models.aggregation.tree.instance import AggregatingSwitches, TreeInstance
 from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, tables
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, covers, term, total, weighted
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 
 @dataclass(frozen=True)
-class TreeMessageFlow:
+class TreeMessageFlow(FormulationBase):
     r"""Messages on every link.
 
     With :math:`L_v` the messages that enter at v or below, and :math:`b_v = 1` if v aggregates, for each job
@@ -44,15 +46,8 @@ class TreeMessageFlow:
 
     limit_s: float | None = None
 
+    covers: ClassVar[type[Instance]] = TreeInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
-
-    def refuses(self, instance: Any) -> str | None:
-        """Other problems."""
-        return refusal(instance)
-
-    def scope(self, instance: TreeInstance) -> str | None:
-        """All answers."""
-        return None
 
     def build(self, block: pyo.Block, instance: TreeInstance) -> None:
         """Fill ``block``."""

@@ -8,6 +8,8 @@ import pyomo.environ as pyo
 
 from ddlopt.models.cluster.jobs.bounds import shortest_s
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import RangeError, SolverError
 from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
 from ddlopt.models.tolerances import INTEGRALITY_TOL, RANGE_MARGIN
@@ -18,7 +20,7 @@ _MOST_JOBS = 40
 
 
 @dataclass(frozen=True)
-class ServerFlows:
+class ServerFlows(FormulationBase):
     r"""Servers go from a job that ends to jobs that begin.
 
     :math:`y_{jw} = 1` if job j has w servers, S its start and C its end, :math:`f_{ij}` the servers that it gets from
@@ -51,20 +53,15 @@ class ServerFlows:
     scheduling", European Journal of Operational Research 149 (2003), for flows of resources; widths are ours.
     """
 
+    covers: ClassVar[type[Instance]] = JobsInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, slots, too many jobs."""
-        if not isinstance(instance, JobsInstance):
-            return f"it schedules an {JobsInstance.kind}, and this is a {instance.kind}"
+        """Slots, too many jobs."""
         if instance.mode != "rigid":
             return "it has rigid jobs, and this instance has slots"
         if len(instance.jobs) > _MOST_JOBS:
             return f"it has {len(instance.jobs)} jobs, and at most {_MOST_JOBS} are modelled"
-        return None
-
-    def scope(self, instance: JobsInstance) -> str | None:
-        """All schedules."""
         return None
 
     def unit_s(self, instance: JobsInstance) -> float:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal
 import pyomo.environ as pyo
 
 from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, Sum, term, total, weighted
 from ddlopt.models.tolerances import INTEGRALITY_TOL, WHOLE_TOL
@@ -17,7 +19,7 @@ _MOST_CHOICES = 100_000
 
 
 @dataclass(frozen=True)
-class SlotWidths:
+class SlotWidths(FormulationBase):
     r"""A width for each job in each slot, the last slot of a job apart.
 
     :math:`y_{jkw} = 1` if job j has w servers all through slot k and is not done in it, :math:`z_{jkw} = 1` if it is
@@ -49,21 +51,16 @@ class SlotWidths:
     Ours.
     """
 
+    covers: ClassVar[type[Instance]] = JobsInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, rigid jobs, too many slots."""
-        if not isinstance(instance, JobsInstance):
-            return f"it schedules an {JobsInstance.kind}, and this is a {instance.kind}"
+        """Rigid jobs, too many slots."""
         if instance.mode != "slots":
             return "it has slots, and this instance has rigid jobs"
         choices = _slots(instance) * sum(len(job.widths) for job in instance.jobs)
         if choices > _MOST_CHOICES:
             return f"it would have {choices} choices of a width in a slot, and at most {_MOST_CHOICES} are built"
-        return None
-
-    def scope(self, instance: JobsInstance) -> str | None:
-        """All schedules."""
         return None
 
     def build(self, block: pyo.Block, instance: JobsInstance) -> None:

@@ -18,6 +18,7 @@ from ddlopt.models.codesign.formulations.rows.coupling import cycle_time_s, temp
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.pipeline.formulations.stage_path import StagePath
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance
 from ddlopt.models.deployment.step.formulations.plan_choice import PlanChoice
@@ -29,7 +30,6 @@ from ddlopt.models.remembered import remembered
 from ddlopt.models.switched import switch
 from ddlopt.models.tolerances import INTEGRALITY_TOL, RANGE_MARGIN, ROUNDING
 from ddlopt.models.topology.formulations.rows.throughput import all_bytes
-from ddlopt.models.worded import Worded
 
 _FLOWS = ServerFlows()
 Key = tuple[int, int]
@@ -37,7 +37,7 @@ Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class PlansAndFlows(Worded):
+class PlansAndFlows(FormulationBase):
     r"""Everything at once: the program of each problem that plans answer, switched by widths, and flows of servers.
 
     :class:`~ddlopt.models.cluster.jobs.formulations.server_flows.ServerFlows` with open lengths stands in the block
@@ -88,12 +88,11 @@ class PlansAndFlows(Worded):
 
     rings: Literal["all", "generators"] = "all"
 
+    covers: ClassVar[type[Instance]] = JointInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, shared fabrics, problems of plans whose formulation does not cover them, too many jobs."""
-        if not isinstance(instance, JointInstance):
-            return f"it schedules an {JointInstance.kind}, and this is an {instance.kind}"
+        """Shared fabrics, problems of plans whose formulation does not cover them, too many jobs."""
         if instance.fabric is not None:
             return "its jobs share a fabric, and this program has links of their own for them"
         for workload in instance.workloads:

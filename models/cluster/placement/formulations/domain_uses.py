@@ -9,6 +9,8 @@ import pyomo.environ as pyo
 
 from ddlopt.models.cluster.placement.bounds import fewest
 from ddlopt.models.cluster.placement.instance import Gang, GangPlaces, PlacementInstance
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, Sum, joined, term, total, weighted
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -18,7 +20,7 @@ _MOST_VARIABLES = 200_000
 
 
 @dataclass(frozen=True)
-class DomainUses:
+class DomainUses(FormulationBase):
     r"""Hosts of each gang on each leaf, and the domains that this uses.
 
     Gangs that have to be within one leaf are counted by kind (hosts and weight): :math:`y_{ki}` of kind k on leaf i.
@@ -64,19 +66,14 @@ class DomainUses:
     Ours.
     """
 
+    covers: ClassVar[type[Instance]] = PlacementInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, too many variables."""
-        if not isinstance(instance, PlacementInstance):
-            return f"it places the gangs of a {PlacementInstance.kind}, and this is a {instance.kind}"
+        """Too many variables."""
         count = _Parts(instance).size
         if count > _MOST_VARIABLES:
             return f"it would have about {count} variables, and at most {_MOST_VARIABLES} are built; use gang-exchange"
-        return None
-
-    def scope(self, instance: PlacementInstance) -> str | None:
-        """All places; of ranks those in the best order."""
         return None
 
     def build(self, block: pyo.Block, instance: PlacementInstance) -> None:

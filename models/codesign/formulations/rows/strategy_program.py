@@ -8,15 +8,18 @@ from ddlopt.models.codesign.formulations.rows.strategy_choice import read_choice
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.iteration_time import time_unit_s
 from ddlopt.models.codesign.solution import CodesignPlan
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 
 
-class StrategyProgram:
+class StrategyProgram(FormulationBase):
     """A formulation that ``add_strategies`` begins and whose answer is a choice of strategies, without a design.
 
     Its objective is the iteration time, or a bound on it, in units of
     :func:`~ddlopt.models.codesign.iteration_time.time_unit_s`.
     """
 
+    covers: ClassVar[type[Instance]] = CodesignInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def start(self, block: pyo.Block, instance: CodesignInstance, solution: CodesignPlan | tuple[int, ...]) -> None:

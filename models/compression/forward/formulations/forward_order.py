@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.schedule import plan
 from ddlopt.models.compression.forward.units import counted, forward_unit_s
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import linear, terms_of
 from ddlopt.models.compression.timeline.instance import Option
 from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
@@ -23,7 +24,7 @@ _MOST_PARTS = 40
 
 
 @dataclass(frozen=True)
-class ForwardOrder:
+class ForwardOrder(FormulationBase):
     r"""Which of two parts of different gradients the wire sends first, for every pair.
 
     Let :math:`x_{iok} = 1` if gradient i takes option o in k parts, each of which lasts
@@ -62,19 +63,14 @@ class ForwardOrder:
     last rows are ours.
     """
 
+    covers: ClassVar[type[Instance]] = ForwardInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems; too many parts."""
-        if not isinstance(instance, ForwardInstance):
-            return f"it orders parts of gradients for a forward pass, which a {instance.kind} does not have"
+    def refuses(self, instance: ForwardInstance) -> str | None:
+        """Too many parts."""
         places = instance.size * instance.parts[-1]
         if places > _MOST_PARTS:
             return f"there are up to {places} parts to order, more than {_MOST_PARTS}; use forward-search"
-        return None
-
-    def scope(self, instance: CompressionProblem) -> str | None:
-        """All plans."""
         return None
 
     def build(self, block: pyo.Block, instance: ForwardInstance) -> None:

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.forward.instance import ForwardInstance, ForwardPlan
 from ddlopt.models.compression.forward.sides import best_sides, ordered
 from ddlopt.models.compression.forward.units import counted, forward_unit_s
 from ddlopt.models.compression.timeline.units import error_limit, error_unit, excess_room
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 
@@ -22,7 +23,7 @@ _FEW_LABELS = 1000
 
 
 @dataclass(frozen=True)
-class ForwardSides:
+class ForwardSides(FormulationBase):
     r"""Options, and on which side of the last gradient each gradient is sent; those in between are counted.
 
     Any plan has an order as good in which what is sent before the last gradient n, at S, is sent in the order of the
@@ -78,18 +79,9 @@ class ForwardSides:
     every: int = 4
     every_option: bool = False
 
+    covers: ClassVar[type[Instance]] = ForwardInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
-
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems."""
-        if not isinstance(instance, ForwardInstance):
-            return f"it sends gradients before a forward pass, which a {instance.kind} does not have"
-        return None
-
-    def scope(self, instance: CompressionProblem) -> str | None:
-        """All plans."""
-        return None
 
     def build(self, block: pyo.Block, instance: ForwardInstance) -> None:
         """Fill ``block``."""

@@ -1,17 +1,18 @@
 """Ranks, densities and numbers of bits as real numbers: a convex program on the timeline."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays, arrays_of
 from ddlopt.models.compression.levels.instance import LevelInstance
 from ddlopt.models.compression.levels.prices import LevelPrices
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
 from ddlopt.models.units import unit_of
 
@@ -19,7 +20,7 @@ _LOG4 = float(np.log(4.0))
 
 
 @dataclass(frozen=True)
-class ContinuousLevels:
+class ContinuousLevels(Covering):
     r"""Levels between the lowest and the highest that are allowed, whole or not.
 
     With ready times R, encoding :math:`e_i(l_i) = a_i + a'_i l_i`, wire :math:`c_i(l_i) = b_i + b'_i l_i` and the time
@@ -70,9 +71,7 @@ class ContinuousLevels:
 
     chords: bool = False
 
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, LevelInstance) else f"it is a {instance.kind}, which has no levels"
+    covers: ClassVar[type[Instance]] = LevelInstance
 
     def problem(self, instance: LevelInstance) -> cp.Problem:
         """The program; see the class for its ports.

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.compression.family import CompressionProblem
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear, significant
 from ddlopt.models.tolerances import INTEGRALITY_TOL
@@ -18,7 +19,7 @@ _FULL_BUDGET = 1e4
 
 
 @dataclass(frozen=True)
-class SfbMilp:
+class SfbMilp(FormulationBase):
     r"""Which operators are duplicated, and which tensors are broadcast for that.
 
     With :math:`x_i = 1` if operator i is duplicated, :math:`b_t = 1` if tensor t, from operator p(t), is broadcast, and
@@ -70,19 +71,10 @@ class SfbMilp:
     Linear inequalities and related systems, Princeton 1956.
     """
 
+    covers: ClassVar[type[Instance]] = SfbInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # A search that stops at a gap may leave b above what x needs; the selection then costs less than the model says.
     outer: ClassVar[bool] = True
-
-    def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems."""
-        if not isinstance(instance, SfbInstance):
-            return "it selects operators to duplicate, for sufficient factor broadcasting"
-        return None
-
-    def scope(self, instance: SfbInstance) -> str | None:
-        """All selections."""
-        return None
 
     def build(self, block: pyo.Block, instance: SfbInstance) -> None:
         """Fill ``block``."""

@@ -26,6 +26,8 @@ from ddlopt.models.compression.timeline.units import (
     time_limit,
     time_unit_s,
 )
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
 
 # Messages beyond which the model takes longer than anybody waits.
@@ -33,7 +35,7 @@ _LARGEST = 50_000
 
 
 @dataclass(frozen=True)
-class LaneTimeline:
+class LaneTimeline(FormulationBase):
     r"""When messages leave each lane, and when each lane is done with them.
 
     A *message* a is a run of gradients :math:`f_a .. l_a` with an option, as in
@@ -78,18 +80,15 @@ class LaneTimeline:
     near-optimal usage strategies", EuroSys 2023, for lanes beside the wire. The model is ours.
     """
 
+    covers: ClassVar[type[Instance]] = CompressionInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
-    def refuses(self, instance: CompressionProblem) -> str | None:
+    def refuses(self, instance: CompressionInstance) -> str | None:
         """What has no lanes; fusion where there are too many messages."""
-        if not isinstance(instance, CompressionInstance) or not instance.lanes:
+        if not instance.lanes:
             return "it sends gradients along lanes, and there are none; use overlap-timeline"
         if lane_messages_of(instance, _LARGEST) is None:
             return f"there are more than {_LARGEST} messages to choose from; use lane-search"
-        return None
-
-    def scope(self, instance: CompressionProblem) -> str | None:
-        """All plans."""
         return None
 
     def build(self, block: pyo.Block, instance: CompressionInstance) -> None:

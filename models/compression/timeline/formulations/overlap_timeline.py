@@ -21,6 +21,7 @@ from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, i
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
 from ddlopt.models.compression.timeline.interchangeable_gradients import in_order, interchangeable
 from ddlopt.models.compression.timeline.units import LEAST_TIME, error_limit, error_unit, time_limit, time_unit_s
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_range
@@ -33,7 +34,7 @@ _LARGEST = 200_000
 
 
 @dataclass(frozen=True)
-class OverlapTimeline:
+class OverlapTimeline(FormulationBase):
     r"""Messages in a row, and how long each lies there encoded before it is sent.
 
     A *message* a is a run of gradients :math:`f_a .. l_a` with an option: a single gradient, or with fusion a bucket of
@@ -113,7 +114,7 @@ class OverlapTimeline:
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: CompressionProblem) -> str | None:
-        """Other problems; fusion where there are too many messages."""
+        """Fusion where there are too many messages."""
         if not is_timeline(instance):
             return f"it chooses how gradients are sent on a timeline, which a {instance.kind} does not have"
         if isinstance(instance, CompressionInstance) and instance.lanes:
@@ -122,10 +123,6 @@ class OverlapTimeline:
             count = len(candidate_messages(instance, self.every_message).first)
             if count > _LARGEST:
                 return f"there are {count} messages to choose from, more than {_LARGEST}; use label-setting"
-        return None
-
-    def scope(self, instance: CompressionProblem) -> str | None:
-        """All plans."""
         return None
 
     def build(self, block: pyo.Block, instance: CompressionProblem) -> None:

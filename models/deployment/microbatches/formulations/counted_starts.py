@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.simple_order import simple_words, starts_of
@@ -32,7 +34,7 @@ Terms = list[tuple[float, Any]]
 
 
 @dataclass(frozen=True)
-class CountedStarts:
+class CountedStarts(FormulationBase):
     r"""When passes of each kind begin, tick by tick, without saying of which micro-batch.
 
     A kind k is F, B or W of a chunk, with time :math:`p_k`. Nothing is lost if micro-batches have the passes of every
@@ -73,12 +75,11 @@ class CountedStarts:
     ICLR 2024, appendix G.
     """
 
+    covers: ClassVar[type[Instance]] = MicroBatchInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; too many ticks; fractions of a tick in spans; memory that changes hands in no time."""
-        if not isinstance(instance, MicroBatchInstance):
-            return f"it orders an {MicroBatchInstance.kind}, and this is a {instance.kind}"
+        """Too many ticks; fractions of a tick in spans; memory that changes hands in no time."""
         ticks = ticks_for(instance)
         if instance.objective == "span" and not instance.in_line:
             return "spans with transfers, or with devices not in line, may be fractions of a tick; use exact"
@@ -98,10 +99,6 @@ class CountedStarts:
                         f"device {device} takes memory in no time, and gives it back in no time: whether it suffices "
                         "is up to the order within a tick; use exact"
                     )
-        return None
-
-    def scope(self, instance: MicroBatchInstance) -> str | None:
-        """All orders."""
         return None
 
     def build(self, block: pyo.Block, instance: MicroBatchInstance) -> None:

@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.microbatches.bounds import require_room, ticks_bound
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.simple_order import simple_words, starts_of
@@ -28,7 +30,7 @@ Terms = list[tuple[float, Any]]
 
 
 @dataclass(frozen=True)
-class OrderedPasses:
+class OrderedPasses(FormulationBase):
     r"""Which pass of a device is before which other one, with big-M rows between their starts.
 
     A kind k is F, B or W of a chunk, with time :math:`p_k`; micro-batches :math:`0 \le j < n` have the passes of every
@@ -86,12 +88,11 @@ class OrderedPasses:
 
     bounded: bool = True
 
+    covers: ClassVar[type[Instance]] = MicroBatchInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems; many passes; passes that take no time, or next to none."""
-        if not isinstance(instance, MicroBatchInstance):
-            return f"it orders an {MicroBatchInstance.kind}, and this is a {instance.kind}"
+        """Many passes; passes that take no time, or next to none."""
         ticks = exact_ticks(instance)
         if instance.micro_batches**2 * sum(len(own) ** 2 for own in ticks.on) > 4 * MOST_PAIRS:
             return f"more than {MOST_PAIRS} pairs of passes share a device; use exact"
@@ -105,10 +106,6 @@ class OrderedPasses:
                 f"a pass takes {float(ticks.unit_s) * least:g} s, less than {_LEAST_PART:g} of the whole: rows with a "
                 "big-M do not tell what is before it; use exact"
             )
-        return None
-
-    def scope(self, instance: MicroBatchInstance) -> str | None:
-        """All orders."""
         return None
 
     def build(self, block: pyo.Block, instance: MicroBatchInstance) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyomo.environ as pyo
 
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.partition.blocks import (
     FULL_MEMORY,
     Blocks,
@@ -39,7 +40,7 @@ class _Slots(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MaxLoadPartition:
+class MaxLoadPartition(FormulationBase):
     r"""Blocks on devices, and the outputs that cross.
 
     Nodes that must be on one device are one *block* (:func:`~ddlopt.models.deployment.partition.blocks.blocks_of`), and
@@ -108,12 +109,8 @@ class MaxLoadPartition:
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency."""
+        """Latency."""
         return refusal(instance, "throughput")
-
-    def scope(self, instance: PartitionInstance) -> str | None:
-        """All partitions."""
-        return None
 
     def build(self, block: pyo.Block, instance: PartitionInstance) -> None:
         """Fill ``block``."""

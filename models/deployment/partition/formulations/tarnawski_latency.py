@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.partition.blocks import (
     FULL_MEMORY,
     load_unit_s,
@@ -21,7 +22,7 @@ from ddlopt.models.units import check_big_m
 
 
 @dataclass(frozen=True)
-class Tarnawski2020Latency:
+class Tarnawski2020Latency(FormulationBase):
     r"""Nodes on slots, with times of slots behind big-M rows.
 
     Each accelerator has as many slots as it may run subgraphs, one after the other; slot 0 is the pool of processors.
@@ -59,12 +60,8 @@ class Tarnawski2020Latency:
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, throughput."""
+        """Throughput."""
         return refusal(instance, "latency")
-
-    def scope(self, instance: PartitionInstance) -> str | None:
-        """All partitions."""
-        return None
 
     def build(self, block: pyo.Block, instance: PartitionInstance) -> None:
         """Fill ``block``."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.partition.blocks import (
     FULL_MEMORY,
     load_unit_s,
@@ -18,7 +19,7 @@ from ddlopt.models.linear import significant
 
 
 @dataclass(frozen=True)
-class Tarnawski2020MaxLoad:
+class Tarnawski2020MaxLoad(FormulationBase):
     r"""Every node by itself, and transfers of every node on every accelerator.
 
     With :math:`x_{vd} = 1` if node v is on device d, and for accelerators d, nodes u and edges (u, v),
@@ -52,13 +53,9 @@ class Tarnawski2020MaxLoad:
     outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, latency, contiguous partitions."""
+        """Latency, contiguous partitions."""
         reason = refusal(instance, "throughput")
         return "it has no order of devices; use max-load" if reason is None and instance.contiguous else reason
-
-    def scope(self, instance: PartitionInstance) -> str | None:
-        """All partitions."""
-        return None
 
     def build(self, block: pyo.Block, instance: PartitionInstance) -> None:
         """Fill ``block``."""

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.pipeline.bounds import pipeline_bound
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance, PipelinePlan
 from ddlopt.models.deployment.pipeline.stages import Stages, members
@@ -22,7 +24,7 @@ Column = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
-class StagePath:
+class StagePath(FormulationBase):
     r"""Stages as columns, which make a path from the whole network to nothing.
 
     A state is an ideal I and the replicas D of all stages behind it. A column :math:`c = (I, J, t, d, D)` is the stage
@@ -54,21 +56,16 @@ class StagePath:
     NeurIPS 2021.
     """
 
+    covers: ClassVar[type[Instance]] = PipelineInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, too many columns."""
-        if not isinstance(instance, PipelineInstance):
-            return f"it plans a {PipelineInstance.kind}, and this is a {instance.kind}"
+        """Too many columns."""
         ideals = Stages(instance).ideals(_MOST_IDEALS)
         most = min(instance.devices, instance.micro_batches)
         pairs = len(ideals) ** 2 // 2 if ideals else inf
         if pairs * len(instance.tensors) * len(instance.replicas) * most > 40 * _MOST_COLUMNS:
             return f"it would have more than {_MOST_COLUMNS} columns; use pipeline-ideals"
-        return None
-
-    def scope(self, instance: PipelineInstance) -> str | None:
-        """All plans."""
         return None
 
     def unit_s(self, instance: PipelineInstance) -> float:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.models.deployment.family import DeploymentProblem
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.plan.bounds import plan_bound
 from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.formulations.makespan_rows import Rows
@@ -22,7 +23,7 @@ _MOST_PAIRS = 500_000
 
 
 @dataclass(frozen=True)
-class MakespanBound:
+class MakespanBound(FormulationBase):
     r"""Path, devices, links and the collective channel, each by itself, of one deployment.
 
     :math:`x_{ga} = 1` if group g has decision a: device groups with a split of the batch (a *layout*) and a mode. In
@@ -89,22 +90,17 @@ class MakespanBound:
 
     pairs: bool = True
 
+    covers: ClassVar[type[Instance]] = DeploymentInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
     method: ClassVar[str] = "makespan-bound"
     """Of the catalogue."""
 
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems; pairs of layouts beyond what fits."""
-        if not isinstance(instance, DeploymentInstance):
-            return f"it bounds deployments, and this is a {instance.kind}"
+    def refuses(self, instance: DeploymentInstance) -> str | None:
+        """Pairs of layouts beyond what fits."""
         most = len(instance.tensors) * 4 ** (len(instance.device_groups) + 1)
         if self.pairs and most > _MOST_PAIRS * 8:
             return "there are too many pairs of layouts; use pairs=False"
-        return None
-
-    def scope(self, instance: DeploymentProblem) -> str | None:
-        """All deployments."""
         return None
 
     def objective_value(self, instance: DeploymentInstance, value: float) -> float:

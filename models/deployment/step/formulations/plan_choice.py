@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.contracts import Evaluation
+from ddlopt.models.contracts import Evaluation, Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.instance import StepInstance, StepPlan, Way
 from ddlopt.models.errors import InfeasibleError, SolverError
@@ -21,7 +22,7 @@ _MOST_PLANS = 20_000
 
 
 @dataclass(frozen=True)
-class PlanChoice:
+class PlanChoice(FormulationBase):
     r"""One of the plans that fit, for hosts that weigh time against devices or memory.
 
     With :math:`x_k` for plan k, its step :math:`T_k`, its devices :math:`K_k` and the memory :math:`M_k` of its fullest
@@ -50,19 +51,14 @@ class PlanChoice:
     Ours.
     """
 
+    covers: ClassVar[type[Instance]] = StepInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, too many plans."""
-        if not isinstance(instance, StepInstance):
-            return f"it plans a {StepInstance.kind}, and this is a {instance.kind}"
+        """Too many plans."""
         for number, _ in enumerate(_every(instance)):
             if number >= _MOST_PLANS:
                 return f"there are more than {_MOST_PLANS} plans; use step-enumeration"
-        return None
-
-    def scope(self, instance: StepInstance) -> str | None:
-        """All plans."""
         return None
 
     def unit_s(self, instance: StepInstance) -> float:

@@ -9,7 +9,8 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 from scipy import sparse
 
-from ddlopt.models.deployment.family import DeploymentProblem
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.deployment.strategies.core import Core, core_of
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints, offsets
@@ -87,7 +88,7 @@ def _memory(core: Core, offset: int) -> tuple[Ints, Ints, Floats]:
 
 
 @dataclass(frozen=True)
-class StrategySelection:
+class StrategySelection(FormulationBase):
     r"""One strategy for each node and one pair of strategies for each edge, which agree.
 
     With :math:`x_{ia} = 1` if node i has strategy a, and :math:`y_{e,ab} = 1` if the ends of edge e = ij have a and b,
@@ -132,17 +133,10 @@ class StrategySelection:
 
     unit: float | None = None
 
+    covers: ClassVar[type[Instance]] = StrategyInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     # With costs of a billion beside some of one, tolerances of a solver are worth something: evaluate decides.
     outer: ClassVar[bool] = True
-
-    def refuses(self, instance: DeploymentProblem) -> str | None:
-        """Other problems."""
-        return None if isinstance(instance, StrategyInstance) else "it chooses strategies of nodes"
-
-    def scope(self, instance: StrategyInstance) -> str | None:
-        """All choices."""
-        return None
 
     def build(self, block: pyo.Block, instance: StrategyInstance) -> None:
         """Fill ``block``."""

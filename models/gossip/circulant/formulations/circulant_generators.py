@@ -7,16 +7,17 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.gossip.circulant.bounds import circulant_bound
 from ddlopt.models.gossip.circulant.instance import CirculantGraph, CirculantInstance
 from ddlopt.models.gossip.circulant.symmetry import leaders, led
-from ddlopt.models.gossip.family import GossipProblem
 from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 
 @dataclass(frozen=True)
-class _Generators:
+class _Generators(FormulationBase):
     r"""Generators of a circulant graph, and what they cost.
 
     Parameters
@@ -31,16 +32,11 @@ class _Generators:
     symmetry: bool = True
 
     goal: ClassVar[str]
+    covers: ClassVar[type[Instance]] = CirculantInstance
 
-    def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems and the other goal."""
-        if not isinstance(instance, CirculantInstance):
-            return f"it is a {instance.kind}, which asks for no generators"
+    def refuses(self, instance: CirculantInstance) -> str | None:
+        """The other goal."""
         return None if instance.goal == self.goal else f"it is for goal '{self.goal}', not '{instance.goal}'"
-
-    def scope(self, instance: CirculantInstance) -> str | None:
-        """All circulant graphs."""
-        return None
 
     def _choose(self, block: pyo.Block, instance: CirculantInstance) -> None:
         half = len(instance.candidates)

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, ExchangeTimes, staleness
 from ddlopt.models.linear import Rows, linear, total
@@ -17,7 +19,7 @@ MOST_STEPS = 300
 
 
 @dataclass(frozen=True)
-class ExchangePath:
+class ExchangePath(FormulationBase):
     r"""A path from step 0 to step T whose arcs are the segments between sends.
 
     With :math:`x_{se} = 1` where the model is sent at s and next at e (or never again: e = T), and the staleness c(s,
@@ -47,18 +49,13 @@ class ExchangePath:
     A shortest path with a bounded number of arcs is folklore; its use for exchange times is ours.
     """
 
+    covers: ClassVar[type[Instance]] = ExchangeInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, long trajectories."""
-        if not isinstance(instance, ExchangeInstance):
-            return f"it is for exchange times, and this is a {instance.kind}"
+        """Long trajectories."""
         if instance.size > MOST_STEPS:
             return f"it has a variable for each segment of {instance.size} steps, at most {MOST_STEPS}"
-        return None
-
-    def scope(self, instance: ExchangeInstance) -> str | None:
-        """All exchange times."""
         return None
 
     def build(self, block: pyo.Block, instance: ExchangeInstance) -> None:

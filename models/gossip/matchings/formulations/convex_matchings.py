@@ -1,15 +1,16 @@
 """Probabilities and weights of gossip on matchings for any solver of semidefinite programs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.family import GossipProblem
-from ddlopt.models.gossip.matchings.instance import MatchingsInstance, refusal
+from ddlopt.models.gossip.matchings.instance import MatchingsInstance
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment, activation_bound
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +37,7 @@ def _moment(instance: MatchingsInstance, matchings: Matchings, probabilities: Fl
 
 
 @dataclass(frozen=True)
-class ConvexActivation:
+class ConvexActivation(Covering):
     r"""How often each of given matchings is active.
 
     .. math::
@@ -68,9 +69,7 @@ class ConvexActivation:
 
     matchings: Matchings
 
-    def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems of the family."""
-        return refusal(instance)
+    covers: ClassVar[type[Instance]] = MatchingsInstance
 
     def problem(self, instance: MatchingsInstance) -> cp.Problem:
         """The program; see the class for its ports."""
@@ -119,7 +118,7 @@ class ConvexActivation:
 
 
 @dataclass(frozen=True)
-class ConvexMixing:
+class ConvexMixing(Covering):
     r"""MATCHA's mixing parameter, one weight for all edges.
 
     .. math::
@@ -151,11 +150,11 @@ class ConvexMixing:
     matchings: Matchings
     probabilities: Floats
 
-    def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems of the family; a single matching in a round."""
-        if isinstance(instance, MatchingsInstance) and instance.activation == "single":
-            return "its matchings are active independently"
-        return refusal(instance)
+    covers: ClassVar[type[Instance]] = MatchingsInstance
+
+    def refuses(self, instance: MatchingsInstance) -> str | None:
+        """A single matching in a round."""
+        return "its matchings are active independently" if instance.activation == "single" else None
 
     def problem(self, instance: MatchingsInstance) -> cp.Problem:
         """The program, for matchings that are active independently; see the class for its ports."""
@@ -180,7 +179,7 @@ class ConvexMixing:
 
 
 @dataclass(frozen=True)
-class ConvexEdgeWeights:
+class ConvexEdgeWeights(Covering):
     r"""The best weight of each edge for given probabilities.
 
     :math:`\mathbb{E}[W^2] - J = R^\top R` with R affine in the weights: of independent matchings
@@ -211,9 +210,7 @@ class ConvexEdgeWeights:
     matchings: Matchings
     probabilities: Floats
 
-    def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems of the family."""
-        return refusal(instance)
+    covers: ClassVar[type[Instance]] = MatchingsInstance
 
     def problem(self, instance: MatchingsInstance) -> cp.Problem:
         """The program; see the class for its ports."""

@@ -1,20 +1,21 @@
 """The best period as a geometric program."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.family import GossipProblem
 from ddlopt.models.gossip.period.instance import PeriodInstance, PeriodPlan, Rounds
 from ddlopt.models.gossip.period.time_to_target import TimeToTarget
 from ddlopt.models.gossip.spectral.laplacians import laplacian
 
 
 @dataclass(frozen=True)
-class GeometricPeriod:
+class GeometricPeriod(Covering):
     r"""Period, step size and, where rounds are designed, how often there is one, for CVXPY (``gp=True``).
 
     In the notation of :class:`~ddlopt.models.gossip.period.instance.PeriodInstance`, without the −1 of the last term:
@@ -50,10 +51,10 @@ class GeometricPeriod:
 
     activation: tuple[float, ...] = ()
 
-    def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems, stragglers, and rounds with different times."""
-        if not isinstance(instance, PeriodInstance):
-            return f"it is a {instance.kind}, which asks for no period"
+    covers: ClassVar[type[Instance]] = PeriodInstance
+
+    def refuses(self, instance: PeriodInstance) -> str | None:
+        """Stragglers, and rounds with different times."""
         if instance.stragglers is not None and instance.stragglers.random:
             return "its steps may be slow, and the expected time of the slowest worker is no posynomial of the period"
         if instance.rounds is not None and len(set(instance.rounds.times_s)) > 1:

@@ -1,14 +1,15 @@
 """The four eigenvalue problems of weights for any solver of semidefinite programs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
+from ddlopt.models.contracts import Instance
+from ddlopt.models.covering import Covering
 from ddlopt.models.errors import SolverError
-from ddlopt.models.gossip.family import GossipProblem
 from ddlopt.models.gossip.spectral.certificates import spectral_bound
 from ddlopt.models.gossip.spectral.laplacians import Floats
 from ddlopt.models.gossip.weights.instance import GossipWeights, WeightsInstance
@@ -17,7 +18,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class ConvexWeights:
+class ConvexWeights(Covering):
     r"""Weights by semidefinite programming, for CVXPY.
 
     With :math:`J = \mathbf{1}\mathbf{1}^\top/n` and :math:`L(w) = \sum_e w_e a_e a_e^\top`, goals ``averaging`` and
@@ -51,9 +52,7 @@ class ConvexWeights:
     B. Prabhakar, D. Shah, IEEE Transactions on Information Theory 52 (2006).
     """
 
-    def refuses(self, instance: GossipProblem) -> str | None:
-        """Other problems of the family."""
-        return None if isinstance(instance, WeightsInstance) else f"it is a {instance.kind}, which asks for no weights"
+    covers: ClassVar[type[Instance]] = WeightsInstance
 
     def problem(self, instance: WeightsInstance) -> cp.Problem:
         """The program; see the class for its ports."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.circulations import core_of, read_circulation
 from ddlopt.models.scheduling.formulations.slot_embedding.places import Places, PlacesOption, Routing, places_of
@@ -15,14 +16,14 @@ from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.refusals import bandwidth_refusal, refusal
 from ddlopt.models.scheduling.rings.rings import Ring, find_ring, tree_ring
 from ddlopt.models.scheduling.solution import Run, Schedule
-from ddlopt.models.worded import FOR_HOSTS, Worded
+from ddlopt.models.worded import FOR_HOSTS
 
 # Gains of up to a hundred units keep a solver's absolute tolerances far below the gaps asked for.
 _LARGEST_GAIN = 100.0
 
 
 @dataclass(frozen=True)
-class SlotEmbedding(Worded):
+class SlotEmbedding(FormulationBase):
     r"""Which jobs run in one slot, how wide, on which servers, and over which rings.
 
     Job i gains :math:`g_i(w) = u_i\bigl((Z_i + \varphi_i(w)) / F_i\bigr) - u_i(Z_i / F_i)` with w workers, after
@@ -150,10 +151,6 @@ class SlotEmbedding(Worded):
         for name, given in (("done", self.done), ("gains", self.gains or ())):
             if given and len(given) != len(instance.jobs):
                 return f"{name} has {len(given)} entries, but there are {len(instance.jobs)} jobs"
-        return None
-
-    def scope(self, instance: SchedulingInstance) -> str | None:
-        """All schedules."""
         return None
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:

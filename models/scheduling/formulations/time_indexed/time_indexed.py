@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.time_indexed.changes import (
     add_changes,
@@ -34,11 +35,11 @@ from ddlopt.models.scheduling.refusals import bandwidth_refusal
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
-from ddlopt.models.worded import FOR_HOSTS, Worded
+from ddlopt.models.worded import FOR_HOSTS
 
 
 @dataclass(frozen=True)
-class TimeIndexed(Worded):
+class TimeIndexed(FormulationBase):
     r"""Which job runs with how many workers in which slot, over the whole horizon at once.
 
     Let :math:`x_{iwt} = 1` if job i has w workers in slot t, from its arrival up to its deadline, and

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
-from ddlopt.models.contracts import Sense
+from ddlopt.models.contracts import Instance, Sense
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
@@ -24,7 +25,7 @@ _FAINT = 1e-3
 
 
 @dataclass(frozen=True)
-class AllToAllFlows:
+class AllToAllFlows(FormulationBase):
     r"""All-to-all as one flow for each source, to all other accelerators at once.
 
     With :math:`f_{se}` the bytes of source s on link e, in parts of M / N:
@@ -54,20 +55,15 @@ class AllToAllFlows:
     F. Shahrokhi, D. W. Matula, "The maximum concurrent flow problem", Journal of the ACM 37(2), 1990.
     """
 
+    covers: ClassVar[type[Instance]] = CollectiveInstance
     sense: ClassVar[Sense] = "minimize"
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems and other collectives."""
-        if not isinstance(instance, CollectiveInstance):
-            return f"it is a {instance.kind}, and no collective"
+        """Other collectives."""
         if instance.step_s:
             return "steps take time, and flows do not know how far bytes go"
         if instance.collective != "all-to-all":
             return f"it has flows of all-to-all, and this is an {instance.collective}"
-        return None
-
-    def scope(self, instance: CollectiveInstance) -> str | None:
-        """All plans."""
         return None
 
     def build(self, block: pyo.Block, instance: CollectiveInstance) -> None:

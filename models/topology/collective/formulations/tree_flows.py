@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
-from ddlopt.models.contracts import Sense
+from ddlopt.models.contracts import Instance, Sense
+from ddlopt.models.covering import FormulationBase
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.units import check_range, unit_of
 
@@ -25,7 +26,7 @@ _PHASES = {
 
 
 @dataclass(frozen=True)
-class TreeFlows:
+class TreeFlows(FormulationBase):
     r"""Trees as flows of bytes from their roots to each accelerator, which may share what links carry.
 
     Bytes are in parts of M / N in an all-gather or a reduce-scatter, in parts of M elsewhere, and all are D parts. Of
@@ -72,21 +73,16 @@ class TreeFlows:
     roots that an all-reduce chooses are ours.
     """
 
+    covers: ClassVar[type[Instance]] = CollectiveInstance
     sense: ClassVar[Sense] = "minimize"
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.topology.collective.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
-        """Other problems, and all-to-all."""
-        if not isinstance(instance, CollectiveInstance):
-            return f"it is a {instance.kind}, and no collective"
+        """All-to-all."""
         if instance.step_s:
             return "steps take time, and flows do not know how far bytes go"
         if instance.collective not in _PHASES:
             return f"an {instance.collective} is sent along paths, not trees"
-        return None
-
-    def scope(self, instance: CollectiveInstance) -> str | None:
-        """All plans."""
         return None
 
     def build(self, block: pyo.Block, instance: CollectiveInstance) -> None:

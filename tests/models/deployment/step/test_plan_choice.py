@@ -77,4 +77,4 @@ def test_a_start_is_read_back():
 
 def test_large_ones_are_refused():
     assert "plans; use step-enumeration" in PlanChoice().refuses(library.load("deployment/step-llama3-70b-dgx-h100"))
-    assert "it plans a step instance" in PlanChoice().refuses(library.load("deployment/pipeline-tiny-l4-k4"))
+    assert "it answers a step instance" in PlanChoice().refuses(library.load("deployment/pipeline-tiny-l4-k4"))

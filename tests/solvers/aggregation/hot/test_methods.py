@@ -194,7 +194,10 @@ def test_the_methods_that_are_taken_where_none_is_named() -> None:
         HotKnapsack().solve(several, Limits())
     with pytest.raises(NotApplicableError, match="it answers a hot parameters"):
         HotPrices().solve(load("topology/danoint"), Limits())
-    assert HotParameters().refuses(load("topology/danoint")) == "it places hot parameters on switches"
+    assert (
+        HotParameters().refuses(load("topology/danoint"))
+        == "it answers a hot parameters, and this is a topology instance"
+    )
 
 
 def test_too_large_a_table_leaves_a_bound() -> None:
