@@ -14,7 +14,16 @@ from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.accepted_error import accepted, require_acceptable
 from ddlopt.solvers.backends import backend
-from ddlopt.solvers.choice import AUTO, by_solver, method_for, opened_by, require_solver_use, require_use, within
+from ddlopt.solvers.choice import (
+    AUTO,
+    by_solver,
+    method_for,
+    opened_by,
+    require_solver_use,
+    require_use,
+    within,
+    written_out,
+)
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
 from ddlopt.solvers.wrappers.guarded import memory_limit
 
@@ -202,7 +211,8 @@ def compare(
     names : Instance, str or Path, or a sequence of them
         See :func:`load`.
     methods : str or Method, or a sequence of them
-        See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`.
+        See :func:`solve`; ``"auto"`` stands for each instance's :func:`default_method`, ``"all-heuristics"`` and
+        ``"all-exact"`` for all methods of the kind that cover the instance.
     solver : str or sequence of str, optional
         Of several, each solves every formulation among the methods; the other methods are asked once. One that is not
         installed has results with status ``error``.
@@ -230,17 +240,21 @@ def compare(
 
     limits, memory_bytes = _limits(time_limit, gap, threads, seed), memory_limit(memory)
     problems = [load(name) for name in ([names] if isinstance(names, Instance | str | Path) else names)]
-    wanted = [methods] if isinstance(methods, str | Method) else methods
+    wanted: Sequence[str | Method] = [methods] if isinstance(methods, str | Method) else methods
     solvers: list[str | None] = [solver] if solver is None or isinstance(solver, str) else list(solver)
     for each in solvers:
         if each is not None:
             catalogue.require_solver(each)
     pairs = []
     for problem in problems:
-        chosen = [(asked, made) for asked in wanted for made in by_solver(asked, problem, solvers)]
-        if solvers[0] is not None:
+        chosen = [
+            (asked, made) for asked in written_out(wanted, problem) for made in by_solver(asked, problem, solvers)
+        ]
+        if solvers[0] is not None and chosen:
             require_solver_use(problem, solvers[0], chosen)
         pairs += [(problem, within(made, limits, memory_bytes)) for _, made in chosen]
+    if not pairs:
+        raise OptionError("there is nothing to do: no instance is answered by any of the methods")
     require_use(pairs, _asked(threads, seed))
     with suppress(Exception):  # what goes wrong with one method is for its result to say
         warm_up({module for problem, method in pairs for module in kernels_of(method, problem)})

@@ -13,6 +13,8 @@ from ddlopt.solvers.wrappers.guarded import Guarded, can_guard
 
 AUTO = "auto"
 """The name that stands for the family's choice where a method is asked for."""
+ALL = {"all-heuristics": "heuristic", "all-exact": "exact"}
+"""Names that stand for all methods of a kind where several methods may be asked for."""
 _OPTIONS = {"threads": "more than one thread", "seed": "a seed", "start": "a start"}
 _NAMED = 4
 """Methods that a refusal names, of those that would use the option: a line has room for about four."""
@@ -25,6 +27,27 @@ def method_for(method: str | Method | None, instance: Instance, solver: str | No
     if isinstance(method, str):
         return catalogue.method(method, instance.family, solver or "highs")
     return checked(method)
+
+
+def all_of(asked: str, family: str) -> list[str]:
+    """Names of a family's methods that ``all-heuristics`` or ``all-exact`` stands for, whatever they cover."""
+    return [entry.name for entry in catalogue.entries(family) if entry.kind == ALL[asked]]
+
+
+def written_out(methods: Sequence[str | Method], instance: Instance) -> list[str | Method]:
+    """The methods, where a name of :data:`ALL` becomes those that cover the instance and are not asked for besides."""
+    named = {
+        catalogue.default_method(instance) if asked == AUTO else asked for asked in methods if isinstance(asked, str)
+    }
+    found: list[str | Method] = []
+    for asked in methods:
+        if not isinstance(asked, str) or asked not in ALL:
+            found.append(asked)
+            continue
+        for name in all_of(asked, instance.family):
+            if name not in named and catalogue.method(name, instance.family).refuses(instance) is None:
+                found.append(name)
+    return found
 
 
 def within(method: Method, limits: Limits, memory_bytes: int | None) -> Method:

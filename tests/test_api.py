@@ -91,6 +91,15 @@ def test_compare_goes_instance_by_instance_and_reports_as_it_goes():
     assert watched[0] == ("tiny-n4-d2", "spy")
 
 
+def test_all_heuristics_are_those_that_cover_the_instance_each_once():
+    told = [result.method for result in ddlopt.compare("compression/sfb-random-n60", ["all-heuristics", "tag"])]
+    assert len(set(told)) == len(told)
+    assert set(told) >= {"tag", "poseidon"}
+    assert "espresso" not in told
+    with pytest.raises(OptionError, match="nothing to do"):
+        ddlopt.compare("topology/tiny-n4-d2", [])
+
+
 def test_compare_refuses_a_wrong_wish_before_it_solves():
     spy = Spy()
     with pytest.raises(UnknownNameError):

@@ -17,6 +17,7 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
+from ddlopt.solvers.choice import ALL, AUTO, all_of
 from ddlopt.solvers.contracts import OPTIONS, Limits, kernels_of, provenance, solver_of, uses_of
 from ddlopt.solvers.names import split
 from ddlopt.solvers.options import options_of
@@ -166,7 +167,7 @@ def _not_default(limits: Limits, seeds: Sequence[int], solvers: Sequence[str]) -
 
 def _require_known(methods: Iterable[str]) -> None:
     known = {family: set(catalogue.method_names(family)) for family in FAMILY_NAMES}
-    for asked in set(methods) - {"auto", "all-heuristics", "all-exact"}:
+    for asked in set(methods) - {AUTO, *ALL}:
         if not any(split(asked)[0] in names for names in known.values()):
             raise UnknownNameError(f"there is no method '{asked}'; see `ddlopt list`")
 
@@ -195,15 +196,13 @@ def matching(patterns: Iterable[str]) -> list[str]:
 
 def _methods_for(instance: Instance, methods: Sequence[str]) -> list[str]:
     """The methods of the instance's family that are meant, each once."""
-    entries = catalogue.entries(instance.family)
-    known = {entry.name for entry in entries}
+    known = set(catalogue.method_names(instance.family))
     wanted: dict[str, None] = {}
     for asked in methods:
-        if asked == "auto":
+        if asked == AUTO:
             wanted[catalogue.default_method(instance)] = None
-        elif asked in ("all-heuristics", "all-exact"):
-            kind = asked.removeprefix("all-").removesuffix("s")
-            wanted |= dict.fromkeys(entry.name for entry in entries if entry.kind == kind)
+        elif asked in ALL:
+            wanted |= dict.fromkeys(all_of(asked, instance.family))
         elif split(asked)[0] in known:
             wanted[asked] = None
     return list(wanted)

@@ -20,7 +20,7 @@ def compare(
         str,
         typer.Option(
             metavar="A,B,…",
-            help="Methods; `auto` is the family's choice for the size.",
+            help="Methods; auto: the family's choice for the size; all-heuristics, all-exact: those that cover it.",
             autocompletion=completion.methods,
         ),
     ],
