@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+from ddlopt.instances.odd.said import said, whole
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import InstanceError
 
@@ -22,6 +23,8 @@ _KEPT = (
 )
 """What an instance is called, and of which kind it or a part of it is; and degrees for which all blocks of a training
 step have to have a way: nearly all would have no plan otherwise."""
+_SAID = 0.7
+"""How likely fields that are left at their defaults are said, too."""
 _FIELDS, _PLACES = 0.4, 0.5
 """How likely a field is changed, and each of its places then."""
 _WORDS = 0.3
@@ -52,14 +55,14 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
     """
     draw = random.Random(f"{setting} {seed}")
     change = {"ties": _tied, "zeros": _zero, "unequal": _unequal}[setting]
-    whole = setting == "ties" and draw.random() < _WHOLE
+    in_seconds = setting == "ties" and draw.random() < _WHOLE
     kind, data = type(instance), instance.model_dump(mode="json")
     places_of = _by_field(data)
     fields = sorted(places_of)
     draw.shuffle(fields)
     for field in fields:
         places = places_of[field]
-        if whole and field.endswith("_s"):
+        if in_seconds and field.endswith("_s"):
             tries = [(places, figures) for figures in _WHOLE_S]
         elif draw.random() < _FIELDS:
             chosen = [path for path in places if draw.random() < _PLACES] or places[:1]
@@ -73,6 +76,8 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
                 data, places_of = made, _by_field(made)
                 break
     data = _in_other_words(kind, data, random.Random(f"words {setting} {seed}"))
+    if draw.random() < _SAID:
+        data = said(kind, whole(kind.from_data(data)), _is_one, random.Random(f"said {setting} {seed}"))
     data |= {"name": f"{instance.name}-{setting}-{seed}", "source": f"{instance.source}; made odd ({setting}, {seed})"}
     return kind.from_data(data)
 

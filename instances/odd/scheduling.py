@@ -7,7 +7,7 @@ from ddlopt.instances.generators import generate
 from ddlopt.instances.generators.scheduling.tiny import FEATURES
 from ddlopt.instances.odd.optional import PLAIN, RARE
 from ddlopt.models.contracts import Instance
-from ddlopt.models.scheduling import PolluxTiming, SchedulingInstance
+from ddlopt.models.scheduling import PolluxTiming, SchedulingInstance, ServerGroup
 
 
 def drawn(draw: random.Random, seed: int) -> Instance:
@@ -37,4 +37,22 @@ def _other_jobs(instance: SchedulingInstance, draw: random.Random) -> Scheduling
             fields["timing"] = PolluxTiming(compute_s=0.1, sync_s=sync_s, sync_s_per_worker=0.02, overlap=overlap)
         jobs.append(job.model_copy(update=fields))
     goal = "max_min" if instance.objective == "utility" and draw.random() < RARE else instance.objective
-    return instance.changed(jobs=tuple(jobs), objective=goal, mixed_types=draw.random() < PLAIN)
+    mixed = draw.random() < PLAIN
+    apart = instance.contention is None and instance.bandwidth == "reserved" and draw.random() < RARE
+    servers = instance.servers if not apart else _of_types(instance.servers)
+    if apart:
+        speeds = [{group.type: draw.choice((0.5, 1.0, 1.0, 2.0)) for group in servers} for _ in jobs]
+        unfair = {"fair_s": 1.0} if goal == "finish_time_fairness" else {}
+        jobs = [
+            job.model_copy(update={"speeds": job.speeds or each} | ({} if job.fair_s else unfair))
+            for job, each in zip(jobs, speeds, strict=True)
+        ]
+    return instance.changed(jobs=tuple(jobs), servers=servers, objective=goal, mixed_types=mixed)
+
+
+def _of_types(servers: tuple[ServerGroup, ...]) -> tuple[ServerGroup, ...]:
+    """The servers in groups of one, of two types in turn; those that have types as they are."""
+    if any(group.type for group in servers):
+        return servers
+    apart = [group.model_copy(update={"count": 1}) for group in servers for _ in range(group.count)]
+    return tuple(group.model_copy(update={"type": ("a", "b")[place % 2]}) for place, group in enumerate(apart))

@@ -10,7 +10,7 @@ from ddlopt.instances.odd import SETTINGS, changed, odd_instance
 from ddlopt.models.catalogue import problem, problems
 
 SEEDS = 40
-QUICK = ("codesign", "aggregation/tree", "gossip/exchange")
+QUICK = ("gossip/exchange",)
 TURNS = {(path, SETTINGS[place % len(SETTINGS)]) for place, path in enumerate(problems())}
 NOT_DRAWN = {
     "topology": {
@@ -23,22 +23,14 @@ NOT_DRAWN = {
         "step_s": "zero",
     },
     "scheduling": {
-        "contention.degradation": "zero",
-        "jobs.*.change_s": "unequal figures, zero",
+        "jobs.*.change_s": "zero",
         "jobs.*.deadline": "zero",
         "jobs.*.fair_s": "missing",
         "jobs.*.least_run_slots": "unequal figures",
         "jobs.*.timing.compute_s": "zero",
-        "jobs.*.timing.compute_s_per_sample": "unequal figures",
         "jobs.*.timing.forward_s_per_sample": "zero",
         "jobs.*.utility.curvature": "unequal figures",
-        "jobs.*.utility.rate": "unequal figures",
         "network.links": "empty",
-        "servers.*.idle_w": "unequal figures",
-        "servers.*.worker_w": "unequal figures",
-    },
-    "compression/sfb": {
-        "tensors.*.consumers.*": "zero",
     },
     "compression/timeline": {
         "gradients.*.shape.*": "zero",
@@ -48,7 +40,6 @@ NOT_DRAWN = {
     },
     "compression/levels": {
         "gradients.*.curve.errors": "empty",
-        "gradients.*.curve.highest": "zero",
         "gradients.*.shape.*": "zero",
     },
     "compression/forward": {
@@ -79,10 +70,6 @@ NOT_DRAWN = {
         "bandwidth_bytes_per_s.entries": "empty",
         "shares": "empty",
         "shares.*": "twins, zero",
-        "tensors.*.consumers.*": "zero",
-    },
-    "deployment/partition": {
-        "nodes.*.processor_s": "missing",
     },
     "deployment/microbatches": {
         "edges.*.maker": "twins",
@@ -94,29 +81,12 @@ NOT_DRAWN = {
     "deployment/step": {
         "blocks.*.count": "twins, unequal figures",
         "blocks.*.ways": "unequal lists",
-        "blocks.*.ways.*.context": "unequal figures",
-        "blocks.*.ways.*.options.*.context_bytes": "unequal figures",
-        "embedding.ways.*.context": "unequal figures",
-        "embedding.ways.*.expert": "unequal figures",
-        "embedding.ways.*.expert_parameters": "unequal figures",
-        "embedding.ways.*.options": "unequal lists",
-        "embedding.ways.*.options.*.context_bytes": "unequal figures",
-        "embedding.ways.*.options.*.expert_bytes": "unequal figures",
-        "embedding.ways.*.options.*.kept_bytes": "unequal figures",
-        "embedding.ways.*.options.*.transient_bytes": "unequal figures",
-        "head.ways.*.context": "unequal figures",
-        "head.ways.*.expert": "unequal figures",
-        "head.ways.*.expert_parameters": "unequal figures",
-        "head.ways.*.options": "unequal lists",
-        "head.ways.*.options.*.context_bytes": "unequal figures",
-        "head.ways.*.options.*.expert_bytes": "unequal figures",
         "orders.*": "empty, unequal lists",
-        "places.*": "twins, unequal figures, zero",
+        "places.*": "twins, unequal figures",
         "sharding.*": "twins",
         "tiers.*.size": "twins",
     },
     "cluster/placement": {
-        "leaves.*.host_names": "unequal lists",
         "leaves.*.inside": "empty, unequal lists",
     },
     "cluster/joint": {
@@ -126,17 +96,10 @@ NOT_DRAWN = {
         "workloads.*.choices": "unequal lists",
         "workloads.*.choices.*.crossing_bytes": "zero",
     },
-    "cluster/jobs": {
-        "jobs.*.deadline_s": "missing",
-        "jobs.*.least_s.*": "missing",
-        "jobs.*.step_s.*": "missing",
-    },
     "deployment/strategies": {
-        "aliases.*": "empty, unequal lists",
-        "aliases.*.*": "twins, unequal figures, zero",
+        "aliases.*.*": "twins",
         "costs": "empty",
         "costs.*": "empty",
-        "costs.*.*": "missing",
         "edges": "empty",
         "edges.*": "unequal lists",
         "intervals": "empty",
@@ -149,7 +112,6 @@ NOT_DRAWN = {
     },
     "aggregation/hot": {
         "jobs.*.frequencies": "empty",
-        "jobs.*.labels": "unequal lists",
         "jobs.*.registers": "empty, zero",
         "jobs.*.registers.*": "zero",
         "jobs.*.saved_messages": "empty",
@@ -159,8 +121,6 @@ NOT_DRAWN = {
         "weights.*": "zero",
     },
     "aggregation/tree": {
-        "budget": "missing",
-        "jobs.*.budget": "unequal figures",
         "jobs.*.loads": "empty, unequal lists",
         "memory": "empty",
         "seconds_per_message": "empty",
@@ -191,7 +151,6 @@ NOT_DRAWN = {
     },
     "gossip/period": {
         "rounds.matchings.*": "empty",
-        "rounds.matchings.*.*": "twins",
         "rounds.times_s": "empty",
         "rounds.times_s.*": "zero",
         "stragglers": "missing",
@@ -205,7 +164,7 @@ NOT_DRAWN = {
     },
 }
 """What a schema by itself allows and no odd instance has, by problem and field. Nearly all of it the validators refuse,
-as matrices without rows; the rest (times of schedules, powers, aliases, stages of lanes) is drawn too rarely."""
+as matrices without rows; the rest (times of schedules, stages of lanes) is drawn too rarely."""
 
 
 def allowed(schema, whole, path=""):
