@@ -245,6 +245,30 @@ def test_colourings_stay_proper(seed):
     assert len(seen) > 20
 
 
+def test_all_matchings_are_active_as_often_as_budgets_allow():
+    """Two matchings of a ring that take 4 and 3: what says how often is the time, a link, or that it is one a round."""
+    told = {"times": (1.0, 2.0, 3.0, 4.0), "matchings": ((0, 3), (1, 2))}
+    kinds = (
+        ({}, 3.5, 0.5),
+        ({"edge_budgets": (0.9, 0.8, 0.3, 0.6)}, 3.5, 0.3),
+        ({"activation": "single"}, 7.0, 0.5),
+    )
+    for more, budget, chance in kinds:
+        asked = instance(nx.cycle_graph(4), budget, **told, **more)
+        assert solved("equal-activation", asked).solution.probabilities == pytest.approx((chance, chance))
+    rare = instance(nx.cycle_graph(4), 7.0, **told, edge_budgets=(1.0, 1.0, 0.9, 1.0))
+    assert method("vanilla", "gossip").solve(rare, LIMITS).status == "no_solution"
+
+
+def test_search_finds_other_matchings_and_other_probabilities():
+    wheel = instance(nx.wheel_graph(6), 1.0, activation="single")
+    found = MatchingsSearch(moves=8).solve(wheel, LIMITS, seed=1)
+    assert found.bound <= found.objective < solved("single-matching", wheel).objective - 0.02
+    paw = instance(nx.lollipop_graph(3, 1), 1.3)
+    found = MatchingsSearch(moves=0, starts=1).solve(paw, LIMITS)
+    assert found.bound <= found.objective < solved("matcha", paw).objective - 0.02
+
+
 @pytest.mark.slow
 def test_search_over_probabilities_is_better_than_matcha_and_than_chance():
     asked = matcha_8("graph", 0.5)
