@@ -57,7 +57,7 @@ def pool(instance: SchedulingInstance) -> Pool:
     return Pool(demand, capacity.sum(axis=0), instance.server_count == 1 and not matters)
 
 
-def on_servers(room: npt.NDArray[np.int64], width: int) -> Workers | None:
+def on_few_servers(room: npt.NDArray[np.int64], width: int) -> Workers | None:
     """Workers on the fullest server that holds them all, else on the emptiest ones; None if there is too little room.
 
     Parameters
@@ -130,8 +130,8 @@ class _Rooms:
             self.free[server] += count * self.demand[job]
 
     def take(self, job: int, width: int) -> Workers | None:
-        """See :func:`on_servers`."""
-        workers = on_servers(most_workers(self.free, self.demand[job]), width)
+        """See :func:`on_few_servers`."""
+        workers = on_few_servers(most_workers(self.free, self.demand[job]), width)
         for server, count in workers or ():
             self.free[server] -= count * self.demand[job]
         return workers
@@ -181,23 +181,45 @@ def schedule_of_places(
     places: Sequence[Mapping[int, Workers]],
     rings: Sequence[Mapping[int, tuple[int, ...]]] | None = None,
 ) -> Schedule:
-    """The schedule with ``places[t][job]`` and ``rings[t][job]`` in slot t; equal neighbours become one run."""
-    runs: list[Run] = []
-    current: dict[int, tuple[int, Workers, tuple[int, ...]]] = {}
-
-    def close(job: int, end: int) -> None:
-        start, workers, ring = current.pop(job)
-        runs.append(Run(job=job, start=start, slots=end - start, workers=workers, ring=ring))
-
+    """The schedule with ``places[t][job]`` and ``rings[t][job]`` in slot t."""
+    record = Record(instance)
     for slot, here in enumerate(places):
-        for job in [job for job in current if job not in here]:
-            close(job, slot)
-        for job, workers in here.items():
-            ring = rings[slot].get(job, ()) if rings is not None else ()
-            if job in current and current[job][1:] != (workers, ring):
-                close(job, slot)
-            current.setdefault(job, (slot, workers, ring))
-    for job in list(current):
-        close(job, len(places))
-    runs.sort(key=lambda run: (run.start, run.job))
-    return Schedule(instance=instance.name, instance_digest=instance.digest, runs=tuple(runs))
+        ring = rings[slot] if rings is not None else {}
+        record.note(slot, {job: (workers, ring.get(job, ())) for job, workers in here.items()})
+    return record.schedule(len(places))
+
+
+class Record:
+    """The runs of a schedule, slot by slot: equal neighbours become one run.
+
+    Where bandwidth is shared, rings have that of their job's timing.
+    """
+
+    def __init__(self, instance: SchedulingInstance) -> None:
+        self._instance = instance
+        self._runs: list[Run] = []
+        self._open: dict[int, tuple[int, tuple[Workers, tuple[int, ...]]]] = {}
+
+    def note(self, slot: int, places: Mapping[int, tuple[Workers, tuple[int, ...]]]) -> None:
+        """(workers, ring) by job from this slot on; jobs that are not named run no more."""
+        for job in [job for job, (_, place) in self._open.items() if places.get(job) != place]:
+            self._close(job, slot)
+        for job, place in places.items():
+            if job not in self._open:
+                self._open[job] = slot, place
+
+    def _close(self, job: int, end: int) -> None:
+        start, (workers, ring) = self._open.pop(job)
+        timing, bandwidth = self._instance.jobs[job].timing, None
+        if self._instance.bandwidth == "shared" and len(workers) > 1 and timing.kind == "ring":
+            bandwidth = timing.bandwidth_bytes_per_s
+        self._runs.append(
+            Run(job=job, start=start, slots=end - start, workers=workers, ring=ring, bandwidth_bytes_per_s=bandwidth)
+        )
+
+    def schedule(self, end: int) -> Schedule:
+        """The schedule up to slot ``end``."""
+        for job in list(self._open):
+            self._close(job, end)
+        self._runs.sort(key=lambda run: (run.start, run.job))
+        return Schedule(instance=self._instance.name, instance_digest=self._instance.digest, runs=tuple(self._runs))

@@ -14,7 +14,7 @@ from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_o
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.instance import most_workers
-from ddlopt.models.scheduling.pool import Workers, on_servers, schedule_of_places
+from ddlopt.models.scheduling.pool import Workers, on_few_servers, schedule_of_places
 from ddlopt.models.scheduling.refusals import HASTY
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.contracts import Limits
@@ -120,7 +120,7 @@ class TypeSearch:
             where: list[tuple[int, int]] = []
             for k, count in enumerate(by_type):
                 servers = np.flatnonzero(of_server == k).tolist()
-                for place, taken in on_servers(most_workers(free[servers], instance.demand[job]), count) or ():
+                for place, taken in on_few_servers(most_workers(free[servers], instance.demand[job]), count) or ():
                     where.append((servers[place], taken))
                     free[servers[place]] -= taken * instance.demand[job]
             found[job] = tuple(sorted(where))

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.pool import Placer, Pool, Workers, pool
-from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.scheduling.pool import Placer, Pool, Record, Workers, pool
+from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.heuristic import Clock
@@ -180,47 +180,6 @@ def simulate(
     return Simulated(run.record.schedule(run.state.slot), run.state.done, run.state.slot, cut_short)
 
 
-class _Record:
-    """Runs that are open, and those that have ended."""
-
-    def __init__(self, instance: SchedulingInstance) -> None:
-        self.instance = instance
-        self.runs: list[Run] = []
-        self._open: dict[int, tuple[int, Any]] = {}
-        self._shared = instance.bandwidth == "shared"
-
-    def note(self, slot: int, places: Mapping[int, Any]) -> None:
-        """What runs where from this slot on; equal places go on as one run."""
-        for job in [job for job, (_, place) in self._open.items() if _differs(places.get(job), place)]:
-            self._close(job, slot)
-        for job, place in places.items():
-            if job not in self._open:
-                self._open[job] = slot, place
-
-    def _close(self, job: int, end: int) -> None:
-        start, place = self._open.pop(job)
-        workers, ring = _parts(place)
-        bandwidth = None
-        if self._shared and len(workers) > 1:
-            timing = self.instance.jobs[job].timing
-            bandwidth = timing.bandwidth_bytes_per_s if timing.kind == "ring" else None
-        self.runs.append(
-            Run(job=job, start=start, slots=end - start, workers=workers, ring=ring, bandwidth_bytes_per_s=bandwidth)
-        )
-
-    def schedule(self, end: int) -> Schedule:
-        """The schedule up to slot ``end``."""
-        for job in list(self._open):
-            self._close(job, end)
-        self.runs.sort(key=lambda run: (run.start, run.job))
-        name, digest = self.instance.name, self.instance.digest
-        return Schedule(instance=name, instance_digest=digest, runs=tuple(self.runs))
-
-
-def _differs(one: object, other: object) -> bool:
-    return one is not other and one != other
-
-
 def _parts(place: Place | Workers) -> tuple[Workers, tuple[int, ...]]:
     """Workers and ring of a place, or of the workers of an exact pool."""
     return (place.workers, place.ring) if isinstance(place, Place) else (place, ())
@@ -247,7 +206,7 @@ class _Simulation:
             last=np.array([instance.last_slot(job) for job in range(count)]),
             types=TypePlaces(instance) if instance.accelerators.matter else None,
         )
-        self.record = _Record(instance)
+        self.record = Record(instance)
         self._order = np.argsort(self.state.arrival, kind="stable")
         self._arrivals = self.state.arrival[self._order]
         self._next = 0
@@ -289,7 +248,7 @@ class _Simulation:
         chosen = self.policy.choose(state) if len(state.active) else {}
         self._refuse_bad_widths(chosen)
         places = self._placed(chosen)
-        self.record.note(state.slot, places)
+        self.record.note(state.slot, {job: _parts(place) for job, place in places.items()})
         jobs = np.fromiter(places, dtype=np.int64, count=len(places))
         widths = np.array([_width(place) for place in places.values()], dtype=np.int64)
         if self._contended is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
-from ddlopt.models.scheduling.pool import Workers, on_servers
+from ddlopt.models.scheduling.pool import Workers, on_few_servers
 from ddlopt.models.scheduling.refusals import HASTY
 from ddlopt.solvers.scheduling.slot.packing import Place
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
@@ -127,5 +127,5 @@ class TypePlaces:
         before = self._before.get(job, ())
         if before and all(room_of.get(server, 0) >= count for server, count in before):
             return before
-        workers = on_servers(room, self.instance.jobs[job].max_workers)
+        workers = on_few_servers(room, self.instance.jobs[job].max_workers)
         return workers and tuple((int(servers[place]), count) for place, count in workers)
