@@ -1,6 +1,5 @@
 """Clusters in which widths alone decide what fits, and the way from widths to a schedule."""
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,69 +73,6 @@ def on_few_servers(room: npt.NDArray[np.int64], width: int) -> Workers | None:
     return None if left else tuple(sorted(workers))
 
 
-class _Shelves:
-    """Places on servers that are all worth the same, sorted onto one shelf per number of free places."""
-
-    def __init__(self, places: list[int]) -> None:
-        self.free = places
-        self._shelves: list[list[int]] = [[] for _ in range(max(places) + 1)]
-        for server, count in enumerate(places):
-            self._shelves[count].append(server)  # in increasing order, so that each shelf is a heap
-
-    def give_back(self, job: int, workers: Workers) -> None:
-        for server, count in workers:
-            self._move(server, self.free[server] + count)
-
-    def take(self, job: int, width: int) -> Workers | None:
-        """The fullest server that holds them all, else the emptiest ones; None if there is too little room."""
-        for count in range(width, len(self._shelves)):
-            server = self._first(count)
-            if server is not None:
-                self._move(server, count - width)
-                return ((server, width),)
-        workers, left = [], width
-        for count in range(min(width, len(self._shelves)) - 1, 0, -1):
-            while left and (server := self._first(count)) is not None:
-                taken = min(left, count)
-                workers.append((server, taken))
-                self._move(server, count - taken)
-                left -= taken
-        if left:
-            self.give_back(job, tuple(workers))
-            return None
-        return tuple(sorted(workers))
-
-    def _first(self, count: int) -> int | None:
-        """The lowest server with that many free places; servers that have moved on are dropped from the shelf."""
-        shelf = self._shelves[count]
-        while shelf and self.free[shelf[0]] != count:
-            heapq.heappop(shelf)
-        return shelf[0] if shelf else None
-
-    def _move(self, server: int, count: int) -> None:
-        self.free[server] = count
-        heapq.heappush(self._shelves[count], server)
-
-
-class _Rooms:
-    """Resources left on servers, where workers of different jobs take different amounts."""
-
-    def __init__(self, instance: SchedulingInstance) -> None:
-        self.demand = instance.demand
-        self.free = instance.capacity.copy()
-
-    def give_back(self, job: int, workers: Workers) -> None:
-        for server, count in workers:
-            self.free[server] += count * self.demand[job]
-
-    def take(self, job: int, width: int) -> Workers | None:
-        """See :func:`on_few_servers`."""
-        workers = on_few_servers(most_workers(self.free, self.demand[job]), width)
-        for server, count in workers or ():
-            self.free[server] -= count * self.demand[job]
-        return workers
-
-
 class Placer:
     """Puts widths of an exact pool on servers, slot after slot, and moves a job only when its width changes."""
 
@@ -144,11 +80,11 @@ class Placer:
         self.instance = instance
         self.placed: dict[int, Workers] = {}
         self._widths: dict[int, int] = {}
-        demand = instance.demand
-        identical = instance.server_count > 1 and bool((demand == demand[0]).all())
-        self._space: _Shelves | _Rooms = (
-            _Shelves(most_workers(instance.capacity, demand[0]).tolist()) if identical else _Rooms(instance)
-        )
+        self._demand, self._free = instance.demand, instance.capacity.copy()
+        if (self._demand == self._demand[0]).all():
+            # Places in whole numbers: sums of what workers take would be rounded from slot to slot.
+            places = most_workers(self._free, self._demand[0])
+            self._demand, self._free = np.ones((len(self._demand), 1)), places[:, None].astype(np.float64)
 
     def place(self, widths: Mapping[int, int]) -> dict[int, Workers]:
         """Workers of every job in the next slot, for positive widths by job.
@@ -160,14 +96,19 @@ class Placer:
         """
         for job in [job for job, width in self._widths.items() if widths.get(job, 0) != width]:
             del self._widths[job]
-            self._space.give_back(job, self.placed.pop(job))
+            self._change(job, self.placed.pop(job), 1)
         fresh = [(-width, job) for job, width in widths.items() if width and job not in self._widths]
         for less, job in sorted(fresh):
-            workers = self._space.take(job, -less)
+            workers = on_few_servers(most_workers(self._free, self._demand[job]), -less)
             if workers is None:
                 raise SolverError(f"'{self.instance.name}': {-less} workers of job {job} do not fit beside the others")
+            self._change(job, workers, -1)
             self.placed[job], self._widths[job] = workers, -less
         return dict(self.placed)
+
+    def _change(self, job: int, workers: Workers, sign: int) -> None:
+        for server, count in workers:
+            self._free[server] += sign * count * self._demand[job]
 
 
 def schedule_of_widths(instance: SchedulingInstance, widths: Sequence[Mapping[int, int]]) -> Schedule:
