@@ -4,10 +4,11 @@ Exit codes: 0 answered, 1 no answer, 2 bad input; what went wrong is one line on
 """
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -92,11 +93,17 @@ app.command()(simulate.simulate)
 app.add_typer(experiment.app, name="experiment")
 
 
+@functools.cache
+def _command() -> Any:
+    """What Typer makes of the functions above: once in a process, as it looks at every argument of every command."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit code. Whatever goes wrong is one line on standard error."""
     try:
         try:
-            code = int(app([*arguments] or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)
+            code = int(_command()([*arguments] or ["--help"], prog_name="ddlopt", standalone_mode=False) or 0)
         except typer.Exit as leave:
             code = leave.exit_code
         sys.stdout.flush()  # a full disk is told here, not by Python on its way out
