@@ -44,7 +44,7 @@ from ddlopt.solvers.contracts import Limits, Result, Status, compiled
 from ddlopt.solvers.exact import build_model
 
 _NOUGHT = 1e-9
-"""Absolute difference that counts as none in an objective that may be a sum whose parts cancel, as at the gate."""
+"""Difference that counts as none, of the largest objective that anybody found: one may be a sum whose parts cancel."""
 _PATIENCE_S = 30.0
 """Seconds of the processor after which a solve is ended: on a busy machine the clock on the wall says little."""
 FOLDER = ROOT / "docs/results"
@@ -82,6 +82,8 @@ class Compared:
     Parameters
     ----------
     instance : Instance
+    gap : float
+        At which methods may stop.
     objectives : dict of str to Fraction
         Exact ones of checked solutions, by method.
     optimal : list of str
@@ -116,20 +118,20 @@ class Compared:
         sign, found = (1 if self.instance.sense == "minimize" else -1), []
         for who, bound in self.bounds.items():
             for method, objective in self.objectives.items():
-                if sign * (bound - objective) > _slack(objective):
+                if sign * (bound - objective) > self._slack(objective):
                     found.append(f"bound {float(bound):.12g} of {who}, {float(objective):.12g} of {method}")
         for one, other in combinations(self.optimal, 2):
             values = self.objectives[one], self.objectives[other]
-            if abs(values[0] - values[1]) > Fraction(self.gap) * max(map(abs, values)) + _slack(values[0]):
+            if abs(values[0] - values[1]) > Fraction(self.gap) * max(map(abs, values)) + self._slack(values[0]):
                 found.append(f"optima {float(values[0]):.12g} of {one}, {float(values[1]):.12g} of {other}")
         if self.objectives and self.infeasible:
             method = next(iter(self.objectives))
             found += [f"infeasible says {who}, {method} has a solution" for who in self.infeasible]
         return found
 
-
-def _slack(objective: Fraction) -> Fraction:
-    return Fraction(OBJECTIVE_TOL) * abs(objective) + Fraction(_NOUGHT)
+    def _slack(self, objective: Fraction) -> Fraction:
+        largest = max(map(abs, self.objectives.values()))
+        return Fraction(OBJECTIVE_TOL) * abs(objective) + Fraction(_NOUGHT) * largest
 
 
 def compared(instance: Instance, limits: Limits) -> Compared:
@@ -237,10 +239,10 @@ def state() -> str:
 def summed(path: str, setting: str, asked: Any, kept: Kept) -> dict[str, Any]:
     """The row of a problem and a setting, and its remarks."""
     seeds = range(asked.first, asked.first + asked.seeds)
-    limits = Limits(asked.time_limit)
+    limits = Limits(asked.time_limit, asked.gap)
     each = [
         kept.row(
-            f"{path} {setting} {seed} {asked.time_limit:g} s {state()}",
+            f"{path} {setting} {seed} {asked.time_limit:g} s gap {asked.gap:g} {state()}",
             lambda seed=seed: figures(path, setting, seed, limits),
         )
         for seed in seeds
@@ -249,7 +251,7 @@ def summed(path: str, setting: str, asked: Any, kept: Kept) -> dict[str, Any]:
     row["methods"] = len({who for one in each for who in one["who"]})
     row |= {name: sum(one[name] for one in each) for name in _FIGURES[2:]}
     today = datetime.datetime.now(datetime.UTC).date()
-    made = {"day": str(today), "limit_s": asked.time_limit, "first": asked.first, "state": state()}
+    made = {"day": str(today), "limit_s": asked.time_limit, "gap": asked.gap, "first": asked.first, "state": state()}
     return row | made | {"remarks": [line for one in each for line in one["remarks"]]}
 
 
@@ -318,6 +320,7 @@ BENCH = Benchmark(
     seeds=Option(30, "instances for each setting", 2),
     first=Option(0, "the first seed"),
     time_limit=Option(1.0, quick=0.5),
+    gap=Option(0.0, "relative gap at which methods may stop; more than 0 hides false answers of that size"),
     keep=Option(Path("pairs.jsonl"), quick=Path("pairs_quick.jsonl"), type=Path),
     kept=Option(False, "solve nothing; with --write the page from the sums that are there"),
     pages=False,

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.certificates.codesign.exact import ROOM, ExactFigures
+from ddlopt.certificates.codesign.exact import ExactFigures
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Ints = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Choices:
         self.figures, self.instance = figures, figures.instance
         self.unit = claim / _WHOLE
         limit = self.instance.device.memory_bytes
-        self.memory_unit = None if limit is None else Fraction(limit) / ROOM / _WHOLE
+        self.memory_unit = None if limit is None else Fraction(limit) * (1 + 2 * Fraction(FEASIBILITY_TOL)) / _WHOLE
         budget = self.instance.error_budget
         self.error_unit = None if budget is None else Fraction(budget) * (1 + 2 * Fraction(FEASIBILITY_TOL)) / _WHOLE
         self.cases = 0

@@ -205,11 +205,11 @@ class _Listing:
     def _most_taken(self) -> Floats:
         """(2,) memory and error at most, with room for what sums in another order differ by."""
         instance, errors = self.tree.instance, self.tree.tables.errors
-        memory, budget = instance.device.memory_bytes, instance.error_budget
+        budget = instance.error_budget
         slack = BOUND_MARGIN * sum(float(each.max()) for each in errors)
         return np.array(
             [
-                (memory or math.inf) * (1 + BOUND_MARGIN),
+                instance.most_memory_bytes * (1 + BOUND_MARGIN),
                 math.inf if budget is None else budget * (1 + BOUND_MARGIN) + slack,
             ]
         )

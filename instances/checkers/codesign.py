@@ -226,7 +226,8 @@ def check_memory(instance, chosen):
     for strategy in chosen:
         for server in servers_of(instance, strategy):
             taken[server] += strategy.get("memory_bytes", 0.0)
-    full = [server for server, amount in enumerate(taken) if limit is not None and amount > limit]
+    # As `evaluate` allows: sums are rounded.
+    full = [server for server, amount in enumerate(taken) if limit is not None and amount > limit * (1 + 1e-9)]
     return [("memory_suffices", f"server {server}") for server in full]
 
 

@@ -35,7 +35,8 @@ _NOT_SAID = ("family", "problem", "name", "source")
 
 def whole(document: BaseModel) -> dict[str, Any]:
     """Plain data of a document with every field, those at their defaults too."""
-    return _whole(document, document.model_dump(mode="json"))
+    data: dict[str, Any] = _whole(document, document.model_dump(mode="json"))
+    return data
 
 
 def _whole(value: Any, data: Any) -> Any:

@@ -84,14 +84,14 @@ def refuse_too_large(instance: CodesignInstance) -> None:
     remedies = f"; with {'; with '.join(instance.remedies)}" if instance.remedies else ""
     for layer in instance.layers:
         leanest = min(layer.strategies, key=lambda strategy: strategy.memory_bytes)
-        if leanest.memory_bytes > limit:
+        if leanest.memory_bytes > instance.most_memory_bytes:
             raise InfeasibleError(
                 f"codesign instance '{instance.name}': no strategy of layer '{layer.name}' fits in memory: the "
                 f"leanest, '{leanest.name}', takes {leanest.memory_bytes:.6g} bytes on a server that has {limit:.6g}; "
                 f"{leanest.memory_bytes - limit:.6g} bytes are missing{remedies}"
             )
     total, have = least_memory_bytes(instance), limit * instance.servers
-    if total > have * (1 + ROUNDING):
+    if total > instance.most_memory_bytes * instance.servers * (1 + ROUNDING):
         raise InfeasibleError(
             f"codesign instance '{instance.name}': the layers do not fit in memory together: the leanest strategy of "
             f"each takes {total:.6g} bytes in all on {instance.servers} servers that have {have:.6g}; "

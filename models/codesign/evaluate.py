@@ -84,7 +84,7 @@ def _memory(instance: CodesignInstance, chosen: Sequence[Strategy]) -> tuple[lis
     over = [
         Violation("memory_suffices", f"server {server}", amount, limit)
         for server, amount in enumerate(taken)
-        if limit is not None and amount > limit
+        if limit is not None and amount > limit * (1 + FEASIBILITY_TOL)
     ]
     return over, max(taken)
 

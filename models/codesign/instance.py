@@ -289,6 +289,12 @@ class CodesignInstance(Fabric):
         return tuple(TopologicalSorter(before).static_order())
 
     @property
+    def most_memory_bytes(self) -> float:
+        """What strategies may take on a server, up to rounding; infinite without a limit."""
+        limit = self.device.memory_bytes
+        return math.inf if limit is None else limit * (1 + FEASIBILITY_TOL)
+
+    @property
     def most_error(self) -> float:
         """What strategies may lose, up to rounding; infinite without a budget."""
         return math.inf if self.error_budget is None else self.error_budget * (1 + FEASIBILITY_TOL)

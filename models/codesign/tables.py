@@ -208,8 +208,7 @@ class Tables:
 
     def fits(self, choices: Sequence[int]) -> bool:
         """Whether a choice of strategies fits into the memory of every server, and loses no more than it may."""
-        limit = self.instance.device.memory_bytes
-        if limit is not None and not bool(self.memory_of(choices).max() <= limit):
+        if not bool(self.memory_of(choices).max() <= self.instance.most_memory_bytes):
             return False
         return self.error_of(choices) <= self.instance.most_error
 

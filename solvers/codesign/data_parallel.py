@@ -103,7 +103,6 @@ def thrifty(instance: CodesignInstance) -> tuple[int, ...] | None:
             min((error, *key, a) for a, (error, key) in enumerate(zip(errors, each, strict=True)))[-1]
             for errors, each in zip(lost, keys, strict=True)
         ]
-    limit = math.inf if instance.device.memory_bytes is None else instance.device.memory_bytes
     if not tables.fits(chosen):
         return None
     taken, error = tables.memory_of(chosen), tables.error_of(chosen)
@@ -112,7 +111,7 @@ def thrifty(instance: CodesignInstance) -> tuple[int, ...] | None:
         for a, sign in ((chosen[layer], -1.0), (wanted, 1.0)):
             other[tables.runs_on[layer][a]] += sign * tables.memory_bytes[layer][a]
             lost_then += sign * float(tables.errors[layer][a])
-        if other.max() <= limit and lost_then <= instance.most_error:
+        if other.max() <= instance.most_memory_bytes and lost_then <= instance.most_error:
             chosen[layer], taken, error = wanted, other, lost_then
     return tuple(chosen) if tables.fits(chosen) else None
 

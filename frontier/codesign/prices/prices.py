@@ -109,8 +109,8 @@ class PricedSum:
         self.starts = [0, *accumulate(tables.sizes)]
         self.layer_of = np.repeat(np.arange(len(tables.sizes)), tables.sizes)
         self.times = np.concatenate(tables.compute_s)
-        limit = instance.device.memory_bytes
-        self.memory = None if limit is None else np.concatenate(tables.memory_bytes) / limit
+        limit = instance.most_memory_bytes
+        self.memory = None if limit == inf else np.concatenate(tables.memory_bytes) / limit
         # A strategy that loses more than the budget by itself is taken by nobody.
         lost, most = np.concatenate(tables.errors), instance.most_error
         self.excluded = lost > most

@@ -251,10 +251,10 @@ class Sums:
         figures = [figure for figure, amount in sent.items() if amount]
         load = self.load + np.array([sent[figure] for figure in figures]) @ routes.loads[figures]
         time_s = math.inf
-        limit = tables.instance.device.memory_bytes
-        fits = error <= tables.instance.most_error and (limit is None or bool(memory.max() <= limit))
+        instance = tables.instance
+        fits = error <= instance.most_error and bool(memory.max() <= instance.most_memory_bytes)
         if fits and not any(sent[figure] > 0 and routes.without_way[figure] for figure in figures):
             path = tables.path_s([times[a] for times, a in zip(tables.compute_s, after, strict=True)])
             compute = max(float(busy.max()), path)
-            time_s = tables.instance.iteration_time_s(compute, float(load.max(initial=0.0)))
+            time_s = instance.iteration_time_s(compute, float(load.max(initial=0.0)))
         return Sums(routes, after, load, busy, memory, error, time_s)

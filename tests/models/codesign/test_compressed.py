@@ -202,6 +202,23 @@ def instance_choice(strategy):
     return (["plain", "half", "quarter"].index(strategy),)
 
 
+@pytest.mark.parametrize(("most", "broken"), [(0.3, ()), (0.2999, ("memory_suffices", "memory_suffices"))])
+def test_memory_may_be_full_up_to_rounding(most, broken):
+    """In floats 0.1 and 0.2 are more than 0.3."""
+    data = one_layer(None).model_dump(mode="json")
+    ways = [data["layers"][0]["strategies"][0] | {"memory_bytes": taken} for taken in (0.1, 0.2)]
+    data["layers"] = [{"name": f"layer {place}", "strategies": [way]} for place, way in enumerate(ways)]
+    data["device"]["memory_bytes"] = most
+    instance, answer = CodesignInstance.from_data(data), plan("plain")
+    answer = answer.model_copy(update={"strategies": ("plain", "plain")})
+    assert tuple(each.kind for each in evaluate(instance, answer).violations) == broken
+    assert tuple(rule for rule, _ in checker.check(data, answer.model_dump(mode="json"))[1]) == broken
+    assert tables_of(instance).fits((0, 0)) == (not broken)
+    if not broken:
+        assert Highs().solve(build_model("codesign", StrategyBound(), instance), Limits(), 0).bound is not None
+        assert list(Choices(ExactFigures(instance), Fraction(100)).left(lambda: False)) == [(0, 0)]
+
+
 def test_encoding_counts_beside_what_was_measured():
     data = one_layer(None).model_dump()
     data["layers"][0]["strategies"][1]["measured_s"] = 2.0

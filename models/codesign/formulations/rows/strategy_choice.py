@@ -1,5 +1,6 @@
 """Which strategy each layer takes, as integer variables, and what follows for times, memory, bytes and errors."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -188,7 +189,7 @@ def _server_sets(block: pyo.Block, tables: Tables) -> tuple[dict[int, list[tuple
 
 def _add_servers(block: pyo.Block, instance: CodesignInstance, unit_s: float) -> None:
     """Compute time and memory of servers; those that run the same layers whatever is chosen have one row."""
-    tables, limit = tables_of(instance), instance.device.memory_bytes
+    tables, limit = tables_of(instance), instance.most_memory_bytes
     choices, runs = _server_sets(block, tables)
     _, servers = np.unique(runs, axis=0, return_index=True)
     sets_of = {
@@ -210,7 +211,7 @@ def _add_servers(block: pyo.Block, instance: CodesignInstance, unit_s: float) ->
     def server_computes(b: Any, server: int) -> Any:
         return linear([*((1.0, b.set_time[place]) for place in sets_of[server]), (-1.0, b.compute)]) <= 0
 
-    if limit is None:
+    if math.isinf(limit):
         return
     block.set_memory = pyo.Var(
         block.SERVER_SETS, bounds=(0, 1), doc="part of the memory that the strategies on a set of servers take"
