@@ -45,18 +45,18 @@ class DataParallel(Heuristic, uses=("seed",)):
 
     def answer(self, instance: CodesignInstance, seed: int, clock: Clock, start: Any) -> Answer[CodesignPlan]:
         """The plan, and in the details how many layers memory makes take other strategies."""
-        choices = data_parallel(instance, clock.left_s)
+        choices = data_parallel(instance, clock)
         design = links_for(instance, choices, self.topology, clock, seed)
         changed = sum(a != b for a, b in zip(usual(instance), choices, strict=True))
         return plan_of(instance, choices, design), {"layers_changed_for_memory": changed}
 
 
-def data_parallel(instance: CodesignInstance, left_s: float = math.inf) -> tuple[int, ...]:
+def data_parallel(instance: CodesignInstance, clock: Clock | None = None) -> tuple[int, ...]:
     """The choice of strategies from which a search begins: every layer's :func:`usual` one.
 
     Where these do not fit into memory, it is the choice of the least :func:`evenly_spread` time that fits (an integer
     program), which may have little of data parallelism left; with hundreds of layers the best that the program, which
-    has a fifth of ``left_s`` seconds, and a greedy rule find (:func:`thrifty`).
+    has a fifth of what the ``clock`` has left, and a greedy rule find (:func:`thrifty`).
 
     Raises
     ------
@@ -74,8 +74,7 @@ def data_parallel(instance: CodesignInstance, left_s: float = math.inf) -> tuple
         + pyo.quicksum(part * model.reduced[q] for q, part in enumerate(reduced))
         + pyo.quicksum(part * model.moved[p] for p, part in enumerate(moved))
     )
-    limits = Limits(None if math.isinf(left_s) else max(1e-3, _SHARE * left_s))
-    outcome = Highs().solve(model, limits)
+    outcome = Highs().solve(model, Limits(None if clock is None else clock.part(_SHARE)))
     if outcome.status is Status.INFEASIBLE:
         raise NoSolutionError(f"'{instance.name}': no choice of strategies fits into the memory of the servers")
     if outcome.objective is not None:

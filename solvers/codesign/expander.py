@@ -68,7 +68,7 @@ class Expander(Heuristic, uses=("seed",)):
         )
         links, _ = RandomLinks().answer(some_job, seed, clock, None)
         routes = FixedRoutes.of(instance, links, seed=seed)
-        first = data_parallel(instance, clock.left_s)
+        first = data_parallel(instance, clock)
         choices = Metropolis(self.budget).search(routes, first, seed, clock).choices
         if self.strategies == "exact":
             choices, _ = best_on_routes(routes, choices, clock, seed, self.plane_s)

@@ -122,7 +122,7 @@ def best_on_switches(
     clock = Clock(limits, None)
     known: list[tuple[int, ...]] = []
     with suppress(NoSolutionError):
-        known.append(data_parallel(instance, clock.left_s))
+        known.append(data_parallel(instance, clock))
     proposed = best_strategies(instance, formulation, clock, seed, known[0] if known else None, watch=progress)
     if proposed.status is Status.INFEASIBLE:
         raise InfeasibleError(f"codesign instance '{instance.name}': no strategies fit into the memory of the servers")

@@ -273,7 +273,7 @@ class Search:
 
     @cached_property
     def _usual(self) -> Choices:
-        return data_parallel(self.instance, self.clock.left_s)
+        return data_parallel(self.instance, self.clock)
 
     def _assumed(self) -> Mapping[Choices, float]:
         """What is taken for granted, see :func:`.assumed_loads`."""

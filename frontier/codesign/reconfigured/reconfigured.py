@@ -232,7 +232,7 @@ def _candidates(instance: CodesignInstance, limits: Limits, seed: int, clock: Cl
     with clock.lending_ctrl_c():
         best = best_on_switches(instance, Switched(), dataclasses.replace(limits, time_s=share), seed)
     try:
-        return list(dict.fromkeys([best.choices, data_parallel(instance, clock.left_s)]))
+        return list(dict.fromkeys([best.choices, data_parallel(instance, clock)]))
     except NoSolutionError:
         return [best.choices]
 

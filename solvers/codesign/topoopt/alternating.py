@@ -148,7 +148,7 @@ class _Run:
         if start is not None:
             self.choices, self.design = start.choices(self.instance), start.design
         else:
-            self.choices = data_parallel(self.instance, self.clock.left_s)
+            self.choices = data_parallel(self.instance, self.clock)
             try:
                 self.design = self._links("topology-finder")
             except NotApplicableError:

@@ -73,7 +73,7 @@ class AlternatingReleased(Heuristic, uses=("seed", "start")):
         """The best plan met; in the details proposals, acceptance, and how often links were laid."""
         PROBLEM.tightest_bound(instance)  # the check needs it, and it is to count
         loop = _Loop(instance, seed, clock)
-        first = start.choices(instance) if start is not None else data_parallel(instance, clock.left_s)
+        first = start.choices(instance) if start is not None else data_parallel(instance, clock)
         loop.begin(first)
         span = min(max(self.budget // 100, 1), 1000)
         for number in range(self.budget):

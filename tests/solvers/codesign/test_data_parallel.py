@@ -15,6 +15,7 @@ from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.codesign.data_parallel import DataParallel, data_parallel, thrifty, usual
 from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 
 
@@ -115,9 +116,9 @@ def test_the_program_has_a_fifth_of_the_time(monkeypatch, outcome):
     layers = {name: [("data", 0, 0, 6), ("lean", 1, 1, 1, 10)] for name in "abc"}
     if outcome.status is Status.INFEASIBLE:
         with pytest.raises(NoSolutionError, match="fits into the memory"):
-            data_parallel(instance_of(layers, 13), 10.0)
+            data_parallel(instance_of(layers, 13), Clock(Limits(10.0), None))
     else:
-        assert data_parallel(instance_of(layers, 13), 10.0) == (0, 0, 1)
+        assert data_parallel(instance_of(layers, 13), Clock(Limits(10.0), None)) == (0, 0, 1)
     with pytest.raises(NoSolutionError):
         data_parallel(instance_of(layers, 2))
     assert asked == [2.0, None]
