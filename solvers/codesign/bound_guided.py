@@ -1,9 +1,7 @@
 """Our own search: strategies that a bound on every topology likes, links for them, strategies for these links."""
 
-import itertools
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,19 +15,17 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, OptionError, SolverError
 from ddlopt.models.tolerances import IMPROVEMENT_TOL
-from ddlopt.models.topology import TopologyDesign, TopologyInstance
+from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers import chain
 from ddlopt.solvers.certify import MethodOutput
-from ddlopt.solvers.codesign.closed_columns import balanced, starts_for
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_routes, best_strategies, limits_of, nothing_fits
 from ddlopt.solvers.codesign.planes import answer_topology
+from ddlopt.solvers.codesign.quick_links import quick_links
 from ddlopt.solvers.codesign.topoopt.alternating import Alternating
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
-from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.link_exchange.link_exchange import STEPS, LinkExchange
-from ddlopt.solvers.topology.link_exchange.starts import design_start, finder_starts
 
 Choices = tuple[int, ...]
 
@@ -61,7 +57,7 @@ class Effort:
     accurate : int
         Part of the gap asked for, inverted, that the bound's program may leave: the rest is for links.
     compositions : int
-        Kinds of columns of closed rings, the most promising ones, that are made for a choice at first.
+        Links that are made for a choice at first: random ones, or of packages the most promising.
     """
 
     opening: float = 0.2
@@ -298,7 +294,7 @@ class _Search:
         design: TopologyDesign | None
         try:
             if effort == 0 and job is not None:
-                design, busiest = _quick_links(job, self.seed, begin, self.clock, self.effort.compositions)
+                design, busiest = quick_links(job, self.seed, begin, self.clock, self.effort.compositions)
             else:
                 method, limits = LinkExchange(effort or 1.0), limits_of(self.clock)
                 design, busiest, _ = answer_topology(job, method, limits, self.seed, begin, self.clock)
@@ -336,25 +332,3 @@ class _Search:
         if self.best is None or self.bound_s is None or not self.best_s:
             return self.clock.gap
         return max(self.clock.gap, (1 - self.bound_s / self.best_s) / self.effort.finer)
-
-
-def _quick_links(
-    job: TopologyInstance,
-    seed: int,
-    begin: TopologyDesign | None,
-    clock: Clock,
-    compositions: int = Effort.compositions,
-) -> tuple[TopologyDesign, float]:
-    """The best of links made of closed rings, TopologyFinder's, and those given; and bytes on the busiest."""
-    given = None if begin is None else design_start(job, begin, "given")
-    made = itertools.islice(starts_for(job, seed), compositions)
-    found: list[Balance] = []
-    for start in itertools.chain(made, () if given is None else (given,), finder_starts(job, seed)):
-        with suppress(InfeasibleError):
-            found.append(balanced(job, start, fine=False))
-        if found and clock.expired:
-            break
-    if not found:
-        raise NoSolutionError(f"'{job.name}': no links were found over which everything can be sent")
-    best = min(found, key=lambda each: each.congestion_bytes)
-    return best.design(), best.congestion_bytes

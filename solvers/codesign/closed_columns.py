@@ -13,17 +13,8 @@ from scipy.sparse.csgraph import connected_components
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.models.topology.hop_bytes import level_sizes
 from ddlopt.models.topology.permutations import ring, totients
-from ddlopt.solvers.topology.balance.balance import Balance, Job, balance
-from ddlopt.solvers.topology.balance.balance import Effort as Balancing
-from ddlopt.solvers.topology.balance.exact import polish
 from ddlopt.solvers.topology.balance.path_kernels import seed_kernels
 from ddlopt.solvers.topology.link_exchange.starts import LinkStart, random_start, spanning_groups
-
-QUICK = Balancing(sweeps=12, sharpest=100.0, kicks=0, columns=10, tolerance=2e-3)
-FINE = Balancing(sweeps=40, sharpest=400.0, kicks=0, columns=12, tolerance=5e-4)
-_SMALL = Balancing(sweeps=60, sharpest=1000.0, kicks=6, columns=48, tolerance=1e-4)
-POLISHED_SERVERS = 24
-"""Servers up to which more rings are looked for, and shares and routes end with a linear program."""
 
 
 @dataclass(frozen=True)
@@ -119,20 +110,6 @@ def starts_for(instance: TopologyInstance, seed: int) -> Iterator[LinkStart]:
     """Links of different composition, the most promising first, with their rings."""
     seed_kernels(seed)
     return _Shape(instance).starts(np.random.default_rng(seed))
-
-
-def balanced(instance: TopologyInstance, start: LinkStart, fine: bool, polished: bool = True) -> Balance:
-    """Routes and shares on these links; exact ones for few servers, if it is to be ``fine`` and ``polished``.
-
-    Raises
-    ------
-    InfeasibleError
-        If the links leave something without a path.
-    """
-    job, small = Job(instance), instance.servers <= POLISHED_SERVERS
-    effort = _SMALL if small and fine else FINE if fine else QUICK
-    found = balance(job, start.heads, job.orders(start.rings, effort.columns), effort)
-    return polish(found) if small and fine and polished else found
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.solvers.codesign.closed_columns import balanced
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
 from ddlopt.solvers.codesign.half_rounds import best_on_routes
+from ddlopt.solvers.codesign.quick_links import balanced
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance

@@ -9,7 +9,8 @@ from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import symmetric
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.codesign.closed_columns import POLISHED_SERVERS, RingStart, balanced, starts_for
+from ddlopt.solvers.codesign.closed_columns import RingStart, starts_for
+from ddlopt.solvers.codesign.quick_links import POLISHED_SERVERS, balanced
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance
 from ddlopt.solvers.topology.balance.exact import polish

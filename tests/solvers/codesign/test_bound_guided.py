@@ -16,9 +16,9 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import evaluate as evaluate_design
 from ddlopt.solvers.codesign import bound_guided
-from ddlopt.solvers.codesign.bound_guided import BoundGuided, Effort, _quick_links, _Search
-from ddlopt.solvers.codesign.closed_columns import RingStart, starts_for
+from ddlopt.solvers.codesign.bound_guided import BoundGuided, Effort, _Search
 from ddlopt.solvers.codesign.data_parallel import data_parallel
+from ddlopt.solvers.codesign.quick_links import quick_links
 from ddlopt.solvers.codesign.topoopt.alternating import Alternating
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
@@ -87,7 +87,7 @@ def test_without_links_for_anything_there_is_no_plan(monkeypatch):
     def none(*_):
         raise NoSolutionError("none")
 
-    monkeypatch.setattr(bound_guided, "_quick_links", none)
+    monkeypatch.setattr(bound_guided, "quick_links", none)
     monkeypatch.setattr(bound_guided, "answer_topology", none)
     monkeypatch.setattr(bound_guided.Alternating, "answer", none)
     instance = random_job(np.random.default_rng(3), servers=3, degree=2, layers=2, strategies=2)
@@ -100,26 +100,12 @@ def test_without_links_for_anything_there_is_no_plan(monkeypatch):
 def test_quick_links_serve_the_job_with_the_load_they_tell(optics):
     instance = random_job(np.random.default_rng(7), servers=8, degree=4, layers=4, strategies=3, optics=optics)
     job = job_of(instance, data_parallel(instance))
-    design, busiest = _quick_links(job, 0, None, Clock(Limits(), None))
+    design, busiest = quick_links(job, 0, None, Clock(Limits(), None), 6)
     checked = evaluate_design(job, design)
     assert checked.feasible
     assert checked.details["max_link_load_bytes"] == pytest.approx(busiest, rel=1e-6)
-    _, again = _quick_links(job, 0, design, Clock(Limits(), None))
+    _, again = quick_links(job, 0, design, Clock(Limits(), None), 6)
     assert again <= busiest * (1 + 1e-3)
-
-
-@pytest.mark.parametrize("optics", ["one_way", "duplex"])
-def test_columns_of_closed_rings_are_permutations(optics):
-    instance = ddlopt.load("codesign/bert-n12-d4").model_copy(update={"optics": optics})
-    job = job_of(instance, data_parallel(instance))
-    starts = [each for each in starts_for(job, 0) if isinstance(each, RingStart)]
-    assert starts
-    for start in starts:
-        for column in start.heads.T:
-            assert sorted(column.tolist()) == list(range(12))
-        for orders in start.rings.values():
-            for order in orders:
-                assert all(order[k] in start.heads[order[k - 1]] for k in range(1, len(order)))
 
 
 def test_effort_is_spent_level_by_level():

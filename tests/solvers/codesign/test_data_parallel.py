@@ -121,7 +121,8 @@ def test_the_program_has_a_fifth_of_the_time(monkeypatch, outcome):
         assert data_parallel(instance_of(layers, 13), Clock(Limits(10.0), None)) == (0, 0, 1)
     with pytest.raises(NoSolutionError):
         data_parallel(instance_of(layers, 2))
-    assert asked == [2.0, None]
+    assert 1.0 < asked[0] <= 2.0
+    assert asked[1] is None
 
 
 @for_each("seed", range(4))
