@@ -34,7 +34,7 @@ _SYMMETRIC, _LIFTS = f"{_TOPOLOGY}.symmetric_rings.symmetric_rings", f"{_TOPOLOG
 _COUNTED = "ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot:CountedSlot"
 _STEPS = (
     Step("scheduling/gadget", "slots", later(_COUNTED)),
-    Step("codesign/bound-guided", "links", later("ddlopt.solvers.codesign.closed_columns:starts_for")),
+    Step("codesign/bound-guided", "links", later("ddlopt.frontier.codesign.closed_columns:starts_for")),
     Step(
         "compression/forward-search",
         "options",

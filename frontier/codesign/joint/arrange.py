@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ddlopt.frontier.codesign.closed_columns import RingStart, rings_on
 from ddlopt.frontier.codesign.joint.arrange_kernels import anneal_orders
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.codesign.closed_columns import RingStart, rings_on
 from ddlopt.solvers.topology.balance.path_kernels import Floats
 
 

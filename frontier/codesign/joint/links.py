@@ -4,12 +4,12 @@ import itertools
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ddlopt.frontier.codesign.closed_columns import RingStart, starts_for
 from ddlopt.frontier.codesign.joint.arrange import arranged, column_lengths
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
 from ddlopt.frontier.topology.symmetric_rings.symmetric_rings import symmetric
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.codesign.closed_columns import RingStart, starts_for
 from ddlopt.solvers.codesign.quick_links import POLISHED_SERVERS, balanced
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.balance.balance import Balance

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from ddlopt.frontier.codesign.closed_columns import RingStart, starts_for
 from ddlopt.frontier.codesign.joint.arrange import arranged
 from ddlopt.frontier.codesign.joint.arrange_kernels import weighted_volume
 from ddlopt.models.topology import AllReduceGroup, TopologyInstance
-from ddlopt.solvers.codesign.closed_columns import RingStart, starts_for
 
 
 @pytest.mark.parametrize("optics", ["one_way", "duplex"])

@@ -3,9 +3,9 @@
 import pytest
 
 import ddlopt
+from ddlopt.frontier.codesign.closed_columns import RingStart, starts_for
 from ddlopt.models.codesign import job_of
 from ddlopt.solvers import chain
-from ddlopt.solvers.codesign.closed_columns import RingStart, starts_for
 from ddlopt.solvers.codesign.data_parallel import data_parallel
 from ddlopt.solvers.codesign.quick_links import STEPS
 
