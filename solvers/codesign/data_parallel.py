@@ -1,6 +1,5 @@
 """Data parallelism on links made for it: what a job gets whose strategies nobody searches."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
