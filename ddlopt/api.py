@@ -15,7 +15,6 @@ from ddlopt.solvers import catalogue
 from ddlopt.solvers.accepted_error import accepted, require_acceptable
 from ddlopt.solvers.backends import backend
 from ddlopt.solvers.choice import (
-    AUTO,
     by_solver,
     method_for,
     opened_by,
@@ -25,6 +24,7 @@ from ddlopt.solvers.choice import (
     written_out,
 )
 from ddlopt.solvers.contracts import Limits, Method, ProgressCallback, Result, kernels_of
+from ddlopt.solvers.names import AUTO
 from ddlopt.solvers.wrappers.guarded import memory_limit
 
 

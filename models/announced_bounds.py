@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from ddlopt.models import plugins
 from ddlopt.models.errors import plain
 
+_ROOMS = Path(__file__).parent
+"""A problem's path is its folder here; the catalogue of problems knows this module and not the other way round."""
 GROUP = "ddlopt.bounds"
 
 
@@ -84,7 +87,13 @@ def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Bound, bool], ..
             odd = next((each for each in told if not isinstance(each, Bound)), None)
             if odd is not None:
                 raise TypeError(f"expected bounds, got {type(odd).__name__}")
-            found += [(each, plugins.is_frontier(point)) for each in told]
+            ours = plugins.is_frontier(point)
+            unknown = (
+                [] if ours else [each.problem for each in told if not (_ROOMS / each.problem / "instance.py").is_file()]
+            )
+            if unknown:
+                raise ValueError(f"there is no problem '{unknown[0]}'; `ddlopt list` names them")
+            found += [(each, ours) for each in told]
         except (Exception, SystemExit, GeneratorExit) as fault:
             if plugins.is_frontier(point):
                 raise

@@ -20,7 +20,7 @@ from ddlopt.solvers.backends import backend
 from ddlopt.solvers.contracts import Entry, Method, formulation_of, solver_of, uses_of
 from ddlopt.solvers.external import checked
 from ddlopt.solvers.makers import Maker
-from ddlopt.solvers.names import split
+from ddlopt.solvers.names import can_be_asked, split
 
 
 def _methods(family: str) -> Any:
@@ -76,12 +76,21 @@ def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Entry, ...], tup
             with standard_output.kept_clear():
                 made = point.load()
                 method = checked(made())
+                _require_usual(method)
                 summary = plain(str(made.__doc__ or "").strip().partition("\n")[0].rstrip("."))
             found.append(Entry(method.name, method.family, "heuristic", summary, _maker(made)))
         except (Exception, SystemExit, GeneratorExit) as problem:  # a broken package must not take the others with it
             told = plain(f"the method '{point.value}' of another package cannot be used: {problem}")
             warnings.warn(told, stacklevel=3)
     return tuple(frontier), tuple(found)
+
+
+def _require_usual(method: Method) -> None:
+    """Raise :class:`OptionError` for a family that does not exist, and a name by which nobody could ask."""
+    if method.family not in FAMILY_NAMES:
+        raise OptionError(f"its family is '{method.family}'; the families are: {', '.join(FAMILY_NAMES)}")
+    if not can_be_asked(method.name):
+        raise OptionError(f"its name is '{method.name}'; a name is one word, such as 'large-only', without , : = and /")
 
 
 def method_names(family: str) -> tuple[str, ...]:

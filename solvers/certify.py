@@ -6,6 +6,7 @@ claimed, as those of methods of other packages are, is kept among the details as
 nothing.
 """
 
+import contextlib
 import math
 import sys
 import time
@@ -140,6 +141,7 @@ class Gate:
         said_by_others = announced_bounds.claimed(instance, path_of(instance))
         if said_by_others is not None:
             details["claimed_bound"] = best_bound((said_by_others, details.get("claimed_bound")), sense)
+        claims = _beside_claim(details.get("claimed_bound"), objective, sense, instance.objective_unit)
         tightest = _tightest([each for each in (proven, own) if each is not None and each.counts], sense)
         scoped = scoped if scoped is not None and scoped.counts else None
         value, within = (
@@ -170,7 +172,7 @@ class Gate:
             trace=self._backed(value, slack),
             details={**{name: float(value) for name, value in evaluation.details.items()}, **details},
             provenance=provenance(self.seed, self.limits.threads, **output.versions),
-            message=output.message,
+            message="; ".join(dict.fromkeys(filter(None, (output.message, claims)))),
             sense=sense,
             unit=instance.objective_unit,
             interrupted=self.interrupted,
@@ -343,6 +345,16 @@ def beside(bound: float, objective: float, sense: Sense, unit: str, who: str) ->
         relation = "exceeds" if sense == "minimize" else "is below"
         raise ContradictionError(f"{who} {bound:.12g} {relation} the checked objective {objective:.12g}")
     return bound if better(bound, objective, sense) else objective
+
+
+def _beside_claim(claim: Any, objective: float, sense: Sense, unit: str) -> str:
+    """What is to be said of a bound that is only claimed: that the objective refutes it, or nothing."""
+    with contextlib.suppress(TypeError, ValueError):
+        try:
+            beside(float(claim), objective, sense, unit, "the claimed bound")
+        except ContradictionError as refuted:
+            return f"{refuted}, and is false"
+    return ""
 
 
 def _slack(objective: float, unit: str) -> float:

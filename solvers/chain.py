@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from ddlopt.models import plugins
+from ddlopt.models.catalogue import problem as problem_named
 from ddlopt.models.errors import plain
 from ddlopt.solvers import standard_output
 from ddlopt.solvers.contracts import Method
@@ -148,7 +149,11 @@ def _announced(_: tuple[str, ...], hidden: bool) -> tuple[tuple[Link | Step, boo
             odd = next((each for each in told if not isinstance(each, Link | Step)), None)
             if odd is not None:
                 raise TypeError(f"expected links, got {type(odd).__name__}")
-            found += [(each, plugins.is_frontier(point)) for each in told]
+            ours = plugins.is_frontier(point)
+            for each in told:
+                if isinstance(each, Link) and not ours:
+                    problem_named(each.problem)
+            found += [(each, ours) for each in told]
         except (Exception, SystemExit, GeneratorExit) as problem:
             if plugins.is_frontier(point):
                 raise

@@ -9,12 +9,9 @@ from ddlopt.models.errors import NotApplicableError, OptionError, SolverMissingE
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.contracts import Limits, Method, Result, uses_of
 from ddlopt.solvers.external import checked
+from ddlopt.solvers.names import ALL, AUTO
 from ddlopt.solvers.wrappers.guarded import Guarded, can_guard
 
-AUTO = "auto"
-"""The name that stands for the family's choice where a method is asked for."""
-ALL = {"all-heuristics": "heuristic", "all-exact": "exact"}
-"""Names that stand for all methods of a kind where several methods may be asked for."""
 _OPTIONS = {"threads": "more than one thread", "seed": "a seed", "start": "a start"}
 _NAMED = 4
 """Methods that a refusal names, of those that would use the option: a line has room for about four."""

@@ -5,8 +5,18 @@ import json
 import re
 from typing import Any
 
+AUTO = "auto"
+"""The name that stands for the family's choice where a method is asked for."""
+ALL = {"all-heuristics": "heuristic", "all-exact": "exact"}
+"""Names that stand for all methods of a kind where several methods may be asked for."""
+
 _COMMA = re.compile(r",(?![^\[]*\])")
 """One that is not within a list, as in ``widths=[100,300]``."""
+
+
+def can_be_asked(name: str) -> bool:
+    """Whether a list of methods on the command line can have a method of that name."""
+    return not re.search(r"[\s,:=/]", name) and name not in (AUTO, *ALL)
 
 
 def split(asked: str) -> tuple[str, str]:

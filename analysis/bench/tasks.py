@@ -17,9 +17,9 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
-from ddlopt.solvers.choice import ALL, AUTO, all_of
+from ddlopt.solvers.choice import all_of
 from ddlopt.solvers.contracts import OPTIONS, Limits, kernels_of, provenance, solver_of, uses_of
-from ddlopt.solvers.names import split
+from ddlopt.solvers.names import ALL, AUTO, split
 from ddlopt.solvers.options import options_of
 
 _OF_SWEEPS = {"threads": "threads", "seed": "seeds", "start": "starts"}

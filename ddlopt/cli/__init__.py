@@ -7,7 +7,8 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -130,10 +131,24 @@ def _told(code: int) -> int:
     return code
 
 
+def _told_once() -> Callable[..., None]:
+    """What shows a warning: as one line, each once, without the line of the code that gave it."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = " ".join(str(message).split())
+        if line not in told:
+            told.add(line)
+            tell(f"ddlopt: {line}")
+
+    return show
+
+
 def main() -> None:
     """Entry point of the ``ddlopt`` command."""
     from ddlopt.solvers.machine import hold_memory
 
+    warnings.showwarning = _told_once()
     hold_memory()  # sizes that nobody foresaw end in one line, where the system would kill
     code = run(sys.argv[1:])
     with contextlib.suppress(OSError, AttributeError):  # what exit handlers of others print is no part of an answer

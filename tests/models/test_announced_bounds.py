@@ -59,6 +59,14 @@ def test_that_of_another_package_is_shown_and_serves_for_nothing(announce, insta
     assert result.details["claimed_bound"] == value
     assert (result.bound, result.evidence) == (before.bound, Evidence.COMBINATORIAL)
     assert "claimed_bound" not in before.details
+    assert before.message == ""
+    assert result.message.endswith(f"exceeds the checked objective {result.objective:.12g}, and is false")
+
+
+def test_a_problem_that_does_not_exist_is_told(announce, instance):
+    announce("other:BOUNDS", [Bound("topologie", "odd", lambda _: 1.0)])
+    with pytest.warns(UserWarning, match="there is no problem 'topologie'"):
+        assert announced_bounds.claimed(instance, "topology") is None
 
 
 @pytest.mark.parametrize("fault", ["is none", "fails", "is endless"])

@@ -58,6 +58,20 @@ def test_a_broken_package_is_warned_of_once(monkeypatch):
     catalogue._announced.cache_clear()
 
 
+@pytest.mark.parametrize(("name", "family", "told"), [
+    ("all-exact", "topology", "its name is 'all-exact'"),
+    ("mine, fast", "topology", "its name is 'mine, fast'"),
+    ("mine", "compression/sfb", "its family is 'compression/sfb'; the families are: topology"),
+])  # fmt: skip
+def test_a_method_that_nobody_could_ask_is_told(monkeypatch, name, family, told):
+    point = SimpleNamespace(value="odd:Odd", load=lambda: lambda: SimpleNamespace(name=name, family=family))
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
+    catalogue._announced.cache_clear()
+    with pytest.warns(UserWarning, match=told):
+        assert all(entry.name != name for entry in catalogue.entries())
+    catalogue._announced.cache_clear()
+
+
 def test_a_formulation_is_made_without_the_others(monkeypatch):
     def make(solver):
         raise AssertionError("made although nobody asked for it")
