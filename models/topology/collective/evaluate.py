@@ -67,6 +67,7 @@ class _Checker:
         if tree.root >= instance.accelerators:
             self._fail("root is an accelerator", f"{where}.root", tree.root, instance.accelerators - 1)
             return
+        before = len(self.violations)
         for name, paths, used in (
             ("gather", tree.gather, instance.collective in _GATHERS),
             ("spread", tree.spread, instance.collective not in ("reduce-scatter",)),
@@ -75,14 +76,15 @@ class _Checker:
                 self._fail(f"{instance.collective} has no such paths", f"{where}.{name}", len(paths), 0)
             for number, path in enumerate(paths):
                 self._path(f"{where}.{name}[{number}]", path, share)
-        if self.broken:
+        if instance.collective != "all-to-all":
+            self._shares[(tree.root,)] += share
+        if len(self.violations) > before:
             return
         down = [(path[0], path[-1], len(path) - 1) for path in tree.spread]
         up = [(path[-1], path[0], len(path) - 1) for path in tree.gather]
         if instance.collective == "all-to-all":
             self._pair(where, tree, share)
             return
-        self._shares[(tree.root,)] += share
         hops = self._spans(f"{where}.gather", tree.root, up) if instance.collective in _GATHERS else 0
         hops += self._spans(f"{where}.spread", tree.root, down) if instance.collective in _SPREADS else 0
         self.hops = max(self.hops, hops)

@@ -81,6 +81,15 @@ def test_every_way_to_be_wrong(solution, kinds):
     assert [each for each in broken(network(), solution) if each != "shares add up" or kinds == [each]] == kinds
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_what_is_wrong_with_a_tree_is_nothing_of_others(order):
+    """Shares of trees behind a broken one count as well: in whatever order trees are given, the same is wrong."""
+    cut = GATHER.trees[0].model_copy(update={"spread": ((0, 1),)})
+    trees = (cut, *GATHER.trees[1:])
+    solution = CollectivePlan(instance="small", trees=[trees[place] for place in order])
+    assert broken(network(), solution) == ["tree reaches all accelerators"]
+
+
 def test_ways_of_other_collectives():
     reduce = network(collective="all-reduce")
     assert broken(reduce, plan(("1/2", 1, ((0, 1), (2, 1)), ((1, 0), (1, 2))))) == ["shares add up"]
