@@ -35,7 +35,7 @@ from benchmarks.harness import ROOT, SHORT, Benchmark, Kept, Option
 from ddlopt.certificates.own import exact_bound_of
 from ddlopt.instances.odd import SETTINGS, odd_instance
 from ddlopt.models.catalogue import problem_of, problems
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import DdloptError, InfeasibleError, NotApplicableError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.backends.highs import Highs
@@ -95,6 +95,8 @@ class Compared:
     broken : list of str
         Unexpected exceptions.
     late : list of str
+    solutions : dict of str to Solution
+        By method.
     """
 
     instance: Instance
@@ -105,6 +107,7 @@ class Compared:
     infeasible: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
+    solutions: dict[str, Solution] = field(default_factory=dict)
 
     @property
     def pairs(self) -> int:
@@ -138,18 +141,18 @@ def compared(instance: Instance, limits: Limits) -> Compared:
     """What every method and bound says of an instance."""
     found = Compared(instance, limits.gap)
     for entry in entries(instance.family):
-        _noted(found, entry.name, lambda entry=entry: _solved(found, entry.name, entry.make("highs"), limits))
+        noted(found, entry.name, lambda entry=entry: _solved(found, entry.name, entry.make("highs"), limits))
     problem = problem_of(instance)
-    _noted(found, "bound", lambda: _bound(found, "bound", problem.bound(instance)))
+    noted(found, "bound", lambda: _bound(found, "bound", problem.bound(instance)))
     exact_bound = exact_bound_of(problem.path)
     if exact_bound is not None:
-        _noted(found, "exact bound", lambda: _bound(found, "exact bound", exact_bound(instance)))
+        noted(found, "exact bound", lambda: _bound(found, "exact bound", exact_bound(instance)))
     for name, make in problem.relaxations.items():
-        _noted(found, f"relaxation {name}", lambda name=name, make=make: _relaxed(found, name, make(), limits))
+        noted(found, f"relaxation {name}", lambda name=name, make=make: _relaxed(found, name, make(), limits))
     return found
 
 
-def _noted(found: Compared, who: str, ask: Any) -> None:
+def noted(found: Compared, who: str, ask: Any) -> None:
     """Ask, and note what comes of it that is no answer."""
 
     def end(*_: object) -> None:
@@ -196,6 +199,7 @@ def _answered(found: Compared, who: str, result: Result) -> None:
     exact = problem_of(found.instance).evaluate(found.instance, result.solution, exact=True)
     # What floating point lets pass as rounding may be a violation in rational numbers; its objective counts as found.
     found.objectives[who] = Fraction(result.objective if exact.objective is None else exact.objective)
+    found.solutions[who] = result.solution
     if result.status is Status.OPTIMAL:
         found.optimal.append(who)
 

@@ -1,0 +1,248 @@
+"""An instance that asks the same has the same answers, bounds and violations.
+
+    nice -n 15 python benchmarks suite/symmetry --write docs/results
+
+Small odd instances of every problem (:mod:`ddlopt.instances.odd`) are asked again: renamed, reordered, in units that
+are powers of two or of ten as large, later, in two parts or with something that does not matter
+(:mod:`ddlopt.instances.symmetries`). Every method and bound answers both, without a gap. Then
+
+* no bound of one is on the wrong side of a checked objective of the other, optima agree, and nobody says *infeasible*
+  where the other one has a solution, all after the factor that is known,
+* each solution, and what becomes of it when a figure of it is changed, has the same objective and the same violations
+  when it is translated, in floating point and in rational numbers,
+* data reads the same when fields at their defaults are written out or left out, in any order,
+* nobody refuses one and answers the other.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Benchmark, Kept, Option
+from benchmarks.suite.pairs import Compared, compared, noted, state
+from ddlopt.analysis.certify import certified
+from ddlopt.instances.odd import SETTINGS, odd_instance
+from ddlopt.instances.symmetries import Twin, UntranslatedError, spelled_out, terse, twins
+from ddlopt.models.catalogue import problem_of, problems
+from ddlopt.models.contracts import Evaluation, Instance, Solution
+from ddlopt.models.errors import InstanceError, SolutionError, SolverError
+from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.solvers.catalogue import entries
+from ddlopt.solvers.contracts import Limits
+
+HEAD = """# The same question in other words
+
+Small instances of every problem, drawn and made odd (as for [pairs of methods and bounds](pairs.md)), are asked again
+in other words; a *twin* is such an instance (`ddlopt.instances.symmetries`):
+
+* *renamed*: other names, among them such as `01`, blanks and letters of other scripts;
+* *reordered*: servers, jobs, links and so on have other numbers, and lists without an order come in another one;
+* *in powers of two* (2^-20 to 2^20) and *of ten*: other units of time, bytes, operations, memory, error, weight;
+* *later*: arrivals, deadlines, stays a million seconds or three slots later;
+* with something that does not matter (a host of nobody, a twin of an option), in two parts (a count, a link), or with
+  a default said (a limit that nothing meets, weights of 1).
+
+Every method and bound answers both without a gap. A *pair* is a bound of one beside a solution of either, two optima,
+or *infeasible* beside a solution, after the factor that is known; a *check* is a solution, or one with a figure
+changed, that is evaluated for both, in floating point and in rational numbers, and has to have the same objective and
+the same violations. Each instance is also written and read again with its defaults left out and spelled out, and no
+method may refuse one of two twins. *Remarks* are what disagrees.
+
+"""
+"""What the page says before the table."""
+_BROKEN = 6
+"""Solutions with a figure changed, of each solution."""
+
+
+def read_again(instance: Instance, draw: random.Random) -> list[str]:
+    """Ways to write an instance that do not read as the same one."""
+
+    def shuffled(data: Any) -> Any:
+        if isinstance(data, dict):
+            return {name: shuffled(data[name]) for name in draw.sample(list(data), len(data))}
+        return [shuffled(each) for each in data] if isinstance(data, list) else data
+
+    ways = {
+        "written": instance.to_json(),
+        "without what is at its default": json.dumps(terse(instance)),
+        "spelled out": json.dumps(spelled_out(instance)),
+        "in another order": json.dumps(shuffled(spelled_out(instance))),
+    }
+    wrong = []
+    for way, text in ways.items():
+        try:
+            if type(instance).from_json(text).digest != instance.digest:
+                wrong.append(f"{way}: reads as another one")
+        except InstanceError as problem:
+            wrong.append(f"{way}: {problem}")
+    return wrong
+
+
+def other_solutions(instance: Instance, solution: Solution, draw: random.Random) -> Iterator[Solution]:
+    """Solutions with one figure or list changed, most of them violate something."""
+    kind = problem_of(instance).solution
+    for _ in range(_BROKEN):
+        data = solution.model_dump(mode="json")
+        owners = [each for each in _owners(data) if each]
+        if not owners:
+            return
+        owner = draw.choice(owners)
+        place = draw.choice(list(owner) if isinstance(owner, dict) else range(len(owner)))
+        value = owner[place]
+        if isinstance(value, list) and value:
+            value.pop(draw.randrange(len(value)))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            owner[place] = max(0, value + draw.choice((-1, 1, 2)))
+        elif isinstance(value, float):
+            owner[place] = value * draw.choice((0.0, 0.5, 2.0))
+        else:
+            continue
+        try:
+            yield kind.from_data(data)
+        except SolutionError:
+            continue
+
+
+def _owners(data: Any) -> Iterator[Any]:
+    if isinstance(data, dict | list):
+        yield data
+        for each in data.values() if isinstance(data, dict) else data:
+            yield from _owners(each)
+
+
+def evaluated(twin: Twin, solution: Solution) -> list[str]:
+    """What the check says of a solution and of its translation where the two do not agree."""
+    try:
+        other = twin.solution(solution)
+    except UntranslatedError:
+        return []
+    wrong = []
+    for exact in (False, True):
+        told = [_told(one, each, exact) for one, each in ((twin.of, solution), (twin.instance, other))]
+        if isinstance(told[0], str) or isinstance(told[1], str):
+            if type(told[0]) is not type(told[1]):
+                wrong.append(f"{'exactly' if exact else 'in floats'}: {told[0]} and {told[1]}")
+            continue
+        kinds = [Counter(each.kind for each in one.violations) for one in told]
+        if kinds[0] != kinds[1] and (twin.exactly or not exact):
+            wrong.append(f"{'exactly' if exact else 'in floats'}: violations {dict(kinds[0])} and {dict(kinds[1])}")
+        values = [one.objective for one in told]
+        if (values[0] is None) != (values[1] is None):
+            wrong.append(f"{'exactly' if exact else 'in floats'}: objectives {values[0]} and {values[1]}")
+        elif values[0] is not None and values[1] is not None and abs(values[0]) != float("inf"):
+            wanted, got = twin.objective(values[0]), Fraction(values[1])
+            if abs(wanted - got) > Fraction(BOUND_MARGIN) * max(abs(wanted), abs(got)):
+                wrong.append(f"{'exactly' if exact else 'in floats'}: {float(got):.15g} for {float(wanted):.15g}")
+    return wrong
+
+
+def _told(instance: Instance, solution: Solution, exact: bool) -> Evaluation | str:
+    try:
+        return problem_of(instance).evaluate(instance, solution, exact=exact)
+    except SolutionError as problem:
+        return str(problem)
+
+
+def answered(instance: Instance, limits: Limits, proofs: bool) -> Compared:
+    """What every method, bound and, if wanted, certificate says of an instance."""
+    found = compared(instance, limits)
+
+    def prove() -> None:
+        try:
+            found.bounds["certificate"] = Fraction(certified(instance, None, None, limits, 0, None).proven.bound)
+        except SolverError as problem:
+            if "does not hold" in str(problem):
+                raise
+
+    if proofs and found.objectives:
+        noted(found, "certificate", prove)
+    return found
+
+
+def merged(one: Compared, other: Compared, twin: Twin) -> Compared:
+    """What is said of both instances, in the figures of the first."""
+    both = Compared(one.instance, 0.0)
+    for found, mark, back in ((one, "", Fraction), (other, " (twin)", twin.back)):
+        both.objectives |= {who + mark: back(value) for who, value in found.objectives.items()}
+        both.bounds |= {who + mark: back(value) for who, value in found.bounds.items()}
+        both.optimal += [who + mark for who in found.optimal]
+        both.infeasible += [who + mark for who in found.infeasible]
+    both.broken = [f"twin: {line}" for line in other.broken if line not in one.broken]
+    both.late = [f"twin: {line}" for line in other.late]
+    return both
+
+
+def refusals(one: Instance, other: Instance) -> list[str]:
+    """Methods that refuse one of two instances only."""
+    wrong = []
+    for entry in entries(one.family):
+        told = [entry.make("highs").refuses(each) for each in (one, other)]
+        if (told[0] is None) != (told[1] is None):
+            wrong.append(f"{entry.name} refuses one: {told[0] or told[1]}")
+    return wrong
+
+
+def figures(path: str, setting: str, seed: int, limits: Limits, proofs: bool = False) -> dict[str, Any]:
+    """What is found on one instance and its twins: how many of each, and what is wrong, in lines."""
+    instance, draw = odd_instance(path, setting, seed), random.Random(f"symmetry {path} {setting} {seed}")
+    one = answered(instance, limits, proofs)
+    lines = [f"read again: {line}" for line in read_again(instance, draw)]
+    lines += one.contradictions() + one.broken
+    good = list({each.model_dump_json(): each for each in one.solutions.values()}.values())
+    answers = good + [other for each in good for other in other_solutions(instance, each, draw)]
+    count = {"twins": 0, "pairs": 0, "checks": 0}
+    for twin in twins(instance, seed):
+        if isinstance(twin, str) or twin.instance == instance:
+            continue
+        count["twins"] += 1
+        # What names something that is not there may name what a twin has besides.
+        asked = answers if twin.added is None else good
+        count["checks"] += len(asked)
+        told = [line for each in asked for line in evaluated(twin, each)]
+        if twin.exactly and twin.added is None and not twin.change.blind:
+            told += refusals(instance, twin.instance)
+        if limits.time_s:
+            both = merged(one, answered(twin.instance, limits, proofs), twin)
+            count["pairs"] += both.pairs
+            told += both.contradictions()[:2] + both.broken + both.late
+        lines += [f"{twin.way}: {line}" for line in dict.fromkeys(told)]
+    return count | {"remarks": [f"{path} {setting} {seed}: {line}" for line in lines]}
+
+
+def symmetry(asked: Any) -> Iterator[dict[str, Any] | str]:
+    """A row for each problem."""
+    kept, limits, remarks = Kept(asked.keep), Limits(asked.time_limit, 0.0), []
+    for path in asked.problems or problems():
+        row: dict[str, Any] = {"problem": path, "instances": 0, "twins": 0, "pairs": 0, "checks": 0, "remarks": 0}
+        for setting, seed in product(SETTINGS, range(asked.first, asked.first + asked.seeds)):
+            found = kept.row(
+                f"{path} {setting} {seed} {asked.time_limit:g} s {asked.proofs} {state()}",
+                lambda path=path, setting=setting, seed=seed: figures(path, setting, seed, limits, asked.proofs),
+            )
+            row["instances"] += 1
+            for name in ("twins", "pairs", "checks"):
+                row[name] += found[name]
+            row["remarks"] += len(found["remarks"])
+            remarks += found["remarks"]
+        yield row
+    yield "## Remarks"
+    yield "\n".join(f"* {line}" for line in remarks) or "None."
+
+
+BENCH = Benchmark(
+    symmetry,
+    problems=Option([], "paths of problems; all by default", ["aggregation/tree"], str, positional=True),
+    seeds=Option(5, "instances for each setting", 1),
+    first=Option(0, "the first seed"),
+    time_limit=Option(1.0, quick=0.5),
+    proofs=Option(False, "certificates as well, made and checked anew"),
+    keep=Option(Path("symmetry.jsonl"), quick=Path("symmetry_quick.jsonl"), type=Path),
+    page="symmetry",
+    head=HEAD,
+    in_all=False,
+)
