@@ -1,14 +1,6 @@
 """Methods with names of their own: the entry point ``ddlopt.methods``."""
 
-from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.makers import entries
-
-
-def _disjunctive(solver: str) -> Method:
-    from ddlopt.frontier.deployment.plan.methods import disjunctive
-
-    return disjunctive(solver)
-
 
 ENTRIES = (
     *entries(
@@ -57,7 +49,7 @@ ENTRIES = (
         "deployment/plan",
         ("brute-force", "exact", "all plans of a small instance one by one, by the fast simulator", "brute_force:BruteForce"),
         ("plan-tree", "exact", "all plans by branch and bound, under the simulator's order of work", "tree.method:PlanTree"),
-        ("disjunctive-makespan", "exact", "the makespan bound of small graphs, with an order of operators on every device", _disjunctive),
+        ("disjunctive-makespan", "exact", "the makespan bound of small graphs, with an order of operators on every device", "frontier:formulations.disjunctive_makespan:DisjunctiveMakespan"),
         ("plan-prices", "exact", "a bound by prices of resources and paths for every deployment, and plans from them", "prices.method:PlanPrices"),
         storey="frontier",
     ),

@@ -390,8 +390,10 @@ class Formulation(Protocol):
     other port is documented in the class docstring. Indices are deterministic strings and integers.
 
     A class attribute ``outer = True`` says that the model's objective is an outer approximation: its bound holds for
-    the instance, but its objective is only an estimate of that of the solution read, which ``evaluate`` finds. Another
-    one, ``kernels``, names the modules whose kernels it calls; they are compiled before the clock begins.
+    the instance, but its objective is only an estimate of that of the solution read, which ``evaluate`` finds. With
+    ``relaxed = True`` beside it the model has necessary conditions only: where ``evaluate`` refuses the solution read,
+    there is none. A third one, ``kernels``, names the modules whose kernels it calls; they are compiled before the
+    clock begins.
     """
 
     sense: ClassVar[Sense]

@@ -173,6 +173,11 @@ class _Run:
         """Whether the model's objective is only an estimate of the instance's."""
         return bool(getattr(self.method.formulation, "outer", False))
 
+    @property
+    def relaxed(self) -> bool:
+        """Whether the solution of the model may be none of the instance."""
+        return bool(getattr(self.method.formulation, "relaxed", False))
+
     def value(self, value: float | None) -> float | None:
         """The instance's objective that a figure of the model stands for; None if it says nothing."""
         if value is None:
@@ -199,6 +204,8 @@ class _Run:
         scope = method.formulation.scope(self.instance)
         bound = self.value(outcome.bound)
         claimed, message = self.value(outcome.objective), outcome.message
+        if solution is not None and self.relaxed and self._checked(solution) is None:
+            solution, message = None, "the solution of the model breaks a rule that the model knows too little of"
         if self.outer:
             claimed = None
         elif claimed is not None:

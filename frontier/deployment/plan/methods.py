@@ -6,11 +6,14 @@ from ddlopt.frontier.deployment.plan.prices.method import PlanPrices
 from ddlopt.frontier.deployment.plan.tree.method import PlanTree
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.deployment.plan.methods import certified
+from ddlopt.solvers.deployment.plan.methods import FAMILY, ROOM, makespan_bound
 from ddlopt.solvers.deployment.plan.search import PlanSearch
+from ddlopt.solvers.makers import formulation
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
-FAMILY = "deployment"
+_ordered = formulation(
+    ROOM, "disjunctive-makespan", "formulations.disjunctive_makespan:DisjunctiveMakespan", "frontier"
+)
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,7 @@ def link(instance: DeploymentInstance, solver: str) -> Method | None:
     return WarmStarted("exact", FAMILY, prices, lambda asked: closing(asked, solver))
 
 
-def disjunctive(solver: str) -> Method:
-    """The makespan bound with an order of operators on every device, for small graphs."""
-    from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
-
-    return certified(solver, DisjunctiveMakespan())
-
-
 def closing(instance: DeploymentInstance, solver: str) -> Method:
     """The formulation for an instance: with an order of operators where graphs are small."""
-    ordered = disjunctive(solver)
-    return ordered if ordered.refuses(instance) is None else certified(solver)
+    ordered = _ordered(solver)
+    return ordered if ordered.refuses(instance) is None else makespan_bound(solver)

@@ -1,35 +1,18 @@
-"""The methods for the problem ``plan`` that prove something."""
-
-from typing import TYPE_CHECKING
+"""The methods for the problem ``plan``."""
 
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.solvers import chain
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.makers import entries
-
-if TYPE_CHECKING:
-    from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
+from ddlopt.solvers.makers import entries, formulation
 
 FAMILY, ROOM = "deployment", "deployment/plan"
 
-
-def certified(solver: str, formulation: "MakespanBound | None" = None) -> Method:
-    """The makespan bound and its plan, or those of a formulation that has more rows.
-
-    Of HiGHS the interior point method solves the first relaxation, which is degenerate.
-    """
-    from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
-    from ddlopt.solvers.backends import backend
-    from ddlopt.solvers.backends.highs import Highs
-    from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
-
-    behind = Highs({"mip_lp_solver": "ipm"}) if solver == "highs" else backend(solver)
-    return CertifiedPlan(formulation or MakespanBound(), behind)
-
+makespan_bound = formulation(ROOM, "makespan-bound", "formulations.makespan_bound:MakespanBound")
+"""A bound for any order of work, and its plan where that fits into memory."""
 
 ENTRIES = entries(
     ROOM,
-    ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan", certified),
+    ("makespan-bound", "exact", "a bound on the time of every deployment, and its plan where that fits into memory", makespan_bound),
     ("tag", "heuristic", "TAG's tree search over plans of operator groups, with a uniform, bounding or learned prior", "tag:Tag"),
     ("sufficient-factors", "heuristic", "TAG, or another search, then sufficient factors by a minimum cut", "sufficient_factors:WithFactors"),
     ("plan-search", "heuristic", "our simulated annealing over all deployments", "search:PlanSearch"),
@@ -50,4 +33,4 @@ def _own(instance: DeploymentInstance, solver: str) -> Method:
     from ddlopt.solvers.deployment.plan.search import PlanSearch
     from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
-    return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: certified(solver))
+    return WarmStarted("exact", FAMILY, PlanSearch(), lambda _: makespan_bound(solver))

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -73,8 +72,6 @@ class DisjunctiveMakespan(MakespanBound):
     """
 
     every_plan: bool = False
-
-    method: ClassVar[str] = "disjunctive-makespan"
 
     def refuses(self, instance: DeploymentInstance) -> str | None:
         """Many operators or devices."""

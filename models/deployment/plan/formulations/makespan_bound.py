@@ -93,8 +93,8 @@ class MakespanBound(FormulationBase):
     covers: ClassVar[type[Instance]] = DeploymentInstance
     sense: ClassVar[Literal["minimize", "maximize"]] = "minimize"
     outer: ClassVar[bool] = True
-    method: ClassVar[str] = "makespan-bound"
-    """Of the catalogue."""
+    # Its rows for memory are necessary ones.
+    relaxed: ClassVar[bool] = True
 
     def refuses(self, instance: DeploymentInstance) -> str | None:
         """Pairs of layouts beyond what fits."""

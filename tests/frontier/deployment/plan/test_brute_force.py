@@ -8,10 +8,11 @@ from volume import for_each
 from ddlopt.frontier.deployment.plan.brute_force import BruteForce
 from ddlopt.frontier.deployment.plan.choices import RULE
 from ddlopt.models.deployment import evaluate
+from ddlopt.models.deployment.plan.formulations.makespan_bound import MakespanBound
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.deployment.plan.actions import actions, as_deployment
-from ddlopt.solvers.deployment.plan.certified_plan import CertifiedPlan
 from ddlopt.solvers.deployment.plan.methods import best
+from ddlopt.solvers.exact import Exact
 
 
 def small(seed, memory_bytes=1e9):
@@ -52,17 +53,18 @@ def test_too_many_plans_are_refused():
 
 
 @pytest.mark.parametrize("memory_bytes", [1e9, 23.0])
-def test_the_certified_plan_lies_above_its_bound(memory_bytes):
+def test_the_plan_of_the_makespan_bound_lies_above_it_and_is_none_where_it_does_not_fit(memory_bytes):
     instance = small(1, memory_bytes)
+    bounding = Exact("makespan-bound", "deployment", MakespanBound())
     everything = BruteForce().solve(instance, Limits())
-    result = CertifiedPlan().solve(instance, Limits(30))
+    result = bounding.solve(instance, Limits(30))
     assert result.bound <= everything.objective * (1 + 1e-6)
     if memory_bytes == 1e9:
         assert result.objective >= result.bound * (1 - 1e-6)
-    else:  # nothing simple fits, and the model knows too little of memory
+    else:  # the model knows too little of memory
         assert result.status is Status.NO_SOLUTION
-        assert "more memory than there is" in result.message
-    started = CertifiedPlan().solve(instance, Limits(30), start=everything.solution)
+        assert "breaks a rule" in result.message
+    started = bounding.solve(instance, Limits(30), start=everything.solution)
     assert started.objective <= everything.objective * (1 + 1e-9)
 
 
