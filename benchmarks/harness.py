@@ -17,6 +17,7 @@ names the tables, and the options with their defaults and what they are with ``-
 
 import argparse
 import datetime
+import functools
 import json
 import math
 import multiprocessing
@@ -209,8 +210,14 @@ def made_by(name: str, words: Sequence[str], asked: Asked) -> str:
 def quoted_in(name: str) -> list[str]:
     """Pages that name a benchmark's command."""
     command_of = re.compile(rf"benchmarks {name}\b")
+    return [page for page, text in _pages().items() if command_of.search(text)]
+
+
+@functools.cache
+def _pages() -> dict[str, str]:
+    """Texts of all pages, by name."""
     pages = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
-    return [str(page.relative_to(ROOT)) for page in pages if command_of.search(page.read_text(encoding="utf-8"))]
+    return {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages}
 
 
 @dataclass

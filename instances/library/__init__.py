@@ -155,12 +155,12 @@ def _read(path: Path) -> Instance:
     """Read a file of whatever family it says it is."""
     try:
         data = parsed(read_text(path))
-        its_family = data.get("family", FAMILY_NAMES[0]) if isinstance(data, Mapping) else FAMILY_NAMES[0]
-    except Exception:  # the family's own reader says what is wrong
-        its_family = FAMILY_NAMES[0]
+    except Exception:  # the reader says what is wrong
+        return family(FAMILY_NAMES[0]).instance.from_file(path)
+    its_family = data.get("family", FAMILY_NAMES[0]) if isinstance(data, Mapping) else FAMILY_NAMES[0]
     if its_family not in FAMILY_NAMES:
         raise InstanceError(f"{path}: family is {its_family!r}; use one of: {', '.join(FAMILY_NAMES)}")
-    return family(its_family).instance.from_file(path)
+    return family(its_family).instance.from_data(data, str(path))
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import itertools
 import json
+import math
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -297,16 +298,24 @@ def test_reduced_costs_fix_columns():
 
 def on_a_grid(model):
     """Objectives of some feasible points: all whole columns, and the others at multiples of a sixth up to 11."""
-    ranges = []
-    for low, high, whole in zip(model.lower, model.upper, model.integer, strict=True):
-        ranges.append(range(int(low), int(high) + 1) if whole else [Fraction(k, 3) for k in range(34)])
+    given = [*model.cost, *(term for _, terms, _ in model.rows for term in terms)]
+    unit = math.lcm(*(Fraction(value).denominator for _, value in given))
+    ranges = [
+        range(3 * int(low), 3 * int(high) + 1, 3) if whole else range(34)
+        for low, high, whole in zip(model.lower, model.upper, model.integer, strict=True)
+    ]  # of thirds
+
+    def counted(terms):
+        return [(j, int(value * unit)) for j, value in terms]
+
+    rows = [
+        (-math.inf if low is None else 3 * unit * low, counted(terms), math.inf if high is None else 3 * unit * high)
+        for low, terms, high in model.rows
+    ]
+    cost = counted(model.cost)
     for point in itertools.product(*ranges):
-        values = [sum((v * point[j] for j, v in terms), Fraction(0)) for _, terms, _ in model.rows]
-        if all(
-            (low is None or low <= value) and (high is None or value <= high)
-            for value, (low, _, high) in zip(values, model.rows, strict=True)
-        ):
-            yield model.offset + sum((v * point[j] for j, v in model.cost), Fraction(0))
+        if all(low <= sum([v * point[j] for j, v in terms]) <= high for low, terms, high in rows):
+            yield model.offset + Fraction(sum(v * point[j] for j, v in cost), 3 * unit)
 
 
 def forged_cuts(rng, cuts):

@@ -3,10 +3,11 @@
 from functools import cache
 
 from ddlopt.instances import library
-from ddlopt.instances.library.make import made, text_of
+from ddlopt.instances.library.make import made
 from ddlopt.models.topology import Ring, Route, TopologyDesign
 
 TINY = "topology/tiny-n4-d2"
+TINY_TEXT = library.instance_file(TINY).read_text(encoding="utf-8")
 
 
 def library_of_one(folder, monkeypatch):
@@ -14,7 +15,7 @@ def library_of_one(folder, monkeypatch):
     family = folder / "topology"
     family.mkdir()
     monkeypatch.setattr(library, "library_folder", lambda name: folder / name)
-    (family / "tiny-n4-d2.json").write_text(text_of(bundled("topology")["tiny-n4-d2"]))
+    (family / "tiny-n4-d2.json").write_text(TINY_TEXT)
     return family
 
 

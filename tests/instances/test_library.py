@@ -5,7 +5,7 @@ import json
 from itertools import groupby
 
 import pytest
-from library_cases import bundled, ring_design
+from library_cases import TINY_TEXT, ring_design
 
 from ddlopt import instances
 from ddlopt.analysis.listing import index_data, index_text, listing_file
@@ -66,8 +66,8 @@ def test_names_with_and_without_family():
 def test_a_name_in_two_families_is_that_of_the_first(tmp_path, monkeypatch):
     for each in ("topology", "twin"):
         (tmp_path / each).mkdir()
-        (tmp_path / each / "same.json").write_text(text_of(bundled("topology")["tiny-n4-d2"]))
-    (tmp_path / "twin" / "other.json").write_text(text_of(bundled("topology")["tiny-n4-d2"]))
+        (tmp_path / each / "same.json").write_text(TINY_TEXT)
+    (tmp_path / "twin" / "other.json").write_text(TINY_TEXT)
     monkeypatch.setattr(library, "FAMILY_NAMES", ("topology", "twin"))
     monkeypatch.setattr(library, "library_folder", lambda family: tmp_path / family)
     assert find("same") == "topology/same"
@@ -117,7 +117,7 @@ def test_schema_names_every_field():
 def test_schema_refuses_what_reading_refuses():
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema checks files against the published schema")
     validator = jsonschema.Draft202012Validator(schema("topology"))
-    good = json.loads(text_of(bundled("topology")["tiny-n4-d2"]))
+    good = json.loads(TINY_TEXT)
     validator.validate(good)
     for field, bad in [("servers", 1), ("degree", 0), ("optics", "fibre"), ("compute_s", -1), ("colour", 1)]:
         assert not validator.is_valid(good | {field: bad}), field
