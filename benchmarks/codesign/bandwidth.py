@@ -24,9 +24,10 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import DdloptError, NoSolutionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.switches import Chosen, FatTree, OversubscribedFatTree, Switched, best_on_switches
+from ddlopt.solvers.codesign.switches import Chosen, FatTree, OversubscribedFatTree, best_on_switches, time_on
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
+from ddlopt.solvers.topology.references import Switched
 
 HEAD = (
     "# Co-design: iteration time against bandwidth\n\n"
@@ -96,7 +97,7 @@ def sweep(job: str, servers: int, gigabits: tuple[int, ...], limit_s: float) -> 
     for gigabit, instance in instances.items():
         tree = FatTree().network(servers)
         if usual is not None:
-            found.plain_s[gigabit] = tree.time_s(instance, usual)
+            found.plain_s[gigabit] = time_on(tree, instance, usual)
         candidates = list(dict.fromkeys([chosen[gigabit], *([usual] if usual else [])]))
         for method in SIMULATED:
             best = _simulated(method, instance, candidates, limit_s)
@@ -203,7 +204,7 @@ def _plans(found: Sweep, instances: dict[int, CodesignInstance], limit_s: float)
         if name == "joint" and plans:
             for gigabit, instance in instances.items():
                 choices = min(plans, key=lambda plan: instance.iteration_time_s(*plan[0]))[1]
-                found.kept_s[gigabit] = FatTree().network(found.servers).time_s(instance, choices)
+                found.kept_s[gigabit] = time_on(FatTree().network(found.servers), instance, choices)
 
 
 def _moved(plan: CodesignPlan, instance: CodesignInstance) -> CodesignPlan:

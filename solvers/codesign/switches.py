@@ -1,7 +1,6 @@
 """Iteration times on networks of packet switches, each with the strategies that are best for it."""
 
 import time
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +12,6 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
-from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.codesign.data_parallel import data_parallel
@@ -27,57 +25,8 @@ from ddlopt.solvers.contracts import (
     relative_gap,
 )
 from ddlopt.solvers.heuristic import Clock
-
-Racks = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class Switched:
-    """Every server has one port into a network of switches; the rack switches' uplinks may be narrower than that.
-
-    Parameters
-    ----------
-    links_per_port : float
-        Bandwidth of a port relative to all d links of a server: 1 is d times the link bandwidth.
-    racks : tuple of tuple of int
-        Servers behind each rack switch; none where uplinks limit nothing.
-    oversubscription : float
-        Bandwidth of a rack's ports over that of its uplinks.
-    """
-
-    links_per_port: float = 1.0
-    racks: Racks = ()
-    oversubscription: float = 1.0
-
-    def busiest_bytes(self, job: TopologyInstance | None) -> float:
-        """Bytes on the busiest port or rack uplink, for each link that it is worth.
-
-        Over a ring every member sends and receives the same, which is bandwidth-optimal; model-parallel bytes go
-        straight to their target. A ring that visits one rack after the other leaves and enters each of them once, and
-        no ring does less. Between the racks there is a non-blocking network.
-        """
-        if job is None:
-            return 0.0
-        busiest = float(job.node_bytes.max()) / (job.degree * self.links_per_port)
-        for rack in self.racks:
-            inside = [server in rack for server in range(job.servers)]
-            outside = [not each for each in inside]
-            rings = sum(
-                group.hop_bytes
-                for group in job.allreduce_groups
-                if 0 < sum(inside[member] for member in group.members) < len(group.members)
-            )
-            traffic = job.traffic_bytes
-            crossing = rings + max(traffic[inside][:, outside].sum(), traffic[outside][:, inside].sum())
-            uplinks = job.degree * self.links_per_port * len(rack) / self.oversubscription
-            busiest = max(busiest, float(crossing) / uplinks)
-        return busiest
-
-    def time_s(self, instance: CodesignInstance, choices: tuple[int, ...]) -> float:
-        """Time of an iteration with these strategies."""
-        return instance.iteration_time_s(
-            tables_of(instance).compute_of(choices), self.busiest_bytes(job_of(instance, choices))
-        )
+from ddlopt.solvers.topology import references
+from ddlopt.solvers.topology.references import Switched
 
 
 @dataclass(frozen=True)
@@ -130,24 +79,21 @@ def best_on_switches(
         known.append(proposed.choices)
     if not known:
         raise NoSolutionError(f"no strategies found for '{instance.name}': {proposed.outcome.message}")
-    time_s, choices = min((network.time_s(instance, choices), choices) for choices in known)
+    time_s, choices = min((time_on(network, instance, choices), choices) for choices in known)
     return Chosen(choices, time_s, proposed)
 
 
-class _Reference(ABC):
+def time_on(network: Switched, instance: CodesignInstance, choices: tuple[int, ...]) -> float:
+    """Time of an iteration with these strategies on a network."""
+    busiest = network.busiest_bytes(job_of(instance, choices))
+    return instance.iteration_time_s(tables_of(instance).compute_of(choices), busiest)
+
+
+class _Reference(references.Reference):
     """The best strategies on a network of switches, as a figure to compare with."""
 
     family: ClassVar[str] = "codesign"
     uses: ClassVar[frozenset[str]] = frozenset({"threads", "seed"})
-    name: ClassVar[str]
-
-    @abstractmethod
-    def network(self, servers: int) -> Switched:
-        """The network for a number of servers."""
-
-    def refuses(self, instance: CodesignInstance) -> str | None:
-        """Every instance has this figure."""
-        return None
 
     def solve(
         self,
@@ -172,9 +118,7 @@ class _Reference(ABC):
         proposed, outcome = best.proposed, best.proposed.outcome
         gap = relative_gap(best.time_s, proposed.bound_s)
         proven = gap is not None and gap <= max(limits.gap, OBJECTIVE_TOL)
-        described = f"reference: ports of {network.links_per_port:.3g} times d link bandwidths"
-        if network.racks:
-            described += f", racks of {len(network.racks[0])} oversubscribed {network.oversubscription:g}:1"
+        described = str(network)
         runtime_s = time.perf_counter() - began
         gate = Gate(instance, self.name, limits, seed, runtime_s, compile_s, proposed.trace, outcome.interrupted)
         return gate.reference(
@@ -209,48 +153,22 @@ def without_figure(
 
 
 @dataclass(frozen=True)
-class IdealSwitch(_Reference):
+class IdealSwitch(_Reference, references.IdealSwitch):
     """A non-blocking switch; every server has one port of bandwidth d · B.
 
     No plan is faster, as the d links out of (into) a server carry at least what the port does: here, what the solver
     proves about the time is a bound for the instance too.
     """
 
-    name: ClassVar[str] = "ideal-switch"
-
-    def network(self, servers: int) -> Switched:
-        """All d links' bandwidth."""
-        return Switched()
-
 
 @dataclass(frozen=True)
-class FatTree(_Reference):
-    """A full-bisection fat-tree that costs as much as the optical network: the ideal switch at a lower bandwidth.
-
-    Cost is taken to be proportional to bandwidth, so that the port bandwidth is d · B / ``cost_ratio``.
-
-    Parameters
-    ----------
-    cost_ratio : float
-        How many times more a full-bisection switch of the same bandwidth costs than the optical network. The published
-        figure is 3.2, for 128 servers; it is used for every size here.
+class FatTree(_Reference, references.FatTree):
+    """A full-bisection fat-tree that costs as much as the optical network, with the best strategies for it.
 
     References
     ----------
     Thesis on TopoOpt, MIT, https://hdl.handle.net/1721.1/147321 (abstract).
     """
-
-    cost_ratio: float = 3.2
-
-    name: ClassVar[str] = "fat-tree"
-
-    def __post_init__(self) -> None:
-        if not self.cost_ratio > 0:
-            raise OptionError(f"cost_ratio must be positive, got {self.cost_ratio}")
-
-    def network(self, servers: int) -> Switched:
-        """The bandwidth that the same money buys."""
-        return Switched(1 / self.cost_ratio)
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from ddlopt.models.errors import InfeasibleError, NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.certify import Gate
 from ddlopt.solvers.codesign.data_parallel import data_parallel
-from ddlopt.solvers.codesign.switches import Switched, best_on_switches, strategy_names, without_figure
+from ddlopt.solvers.codesign.switches import best_on_switches, strategy_names, without_figure
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Result, compiled
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.topology.allreduce_links import Rings
 from ddlopt.solvers.topology.draft import Draft
 from ddlopt.solvers.topology.ocs_greedy import join_all
+from ddlopt.solvers.topology.references import Switched
 
 _STRATEGIES_SHARE = 0.3
 """Part of a time limit for the strategies; the rest is for sending what they make necessary."""
