@@ -8,14 +8,13 @@ import numpy as np
 
 from ddlopt.frontier.scheduling.bounds import work_of_plans
 from ddlopt.frontier.scheduling.job_plans.job_plans import JobPlans
-from ddlopt.frontier.scheduling.makespan.ratios import ratio_bound
+from ddlopt.frontier.scheduling.makespan.ratios import Ratios, ratio_bound
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
 from ddlopt.models.scheduling.instance import Objective
 from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.refusals import refusal
-from ddlopt.models.scheduling.times.ratios import Ratios
 from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.backends import Highs

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ddlopt.frontier.scheduling.makespan.dual_feasible import Transformed, sampled, transformed
+from ddlopt.frontier.scheduling.makespan.mean_busy import mean_busy_slots
 from ddlopt.frontier.scheduling.makespan.needs import Floats, Ints, Needs, needs, whole_resources
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.times.bounds import mean_busy_slots, require_slots, whole_seconds
+from ddlopt.models.scheduling.times.bounds import require_slots, whole_seconds
 from ddlopt.models.tolerances import ROUNDING, WHOLE_TOL
 
 
@@ -86,8 +87,8 @@ def completion_bound(instance: SchedulingInstance) -> float:
     r"""Seconds, weighted and added up over all jobs, that they take from arrival to end at least.
 
     With the sizes, functions u and relaxations of :func:`makespan_bound_slots`: the work :math:`W_j = u(c_j)\, p_j` of
-    the jobs on one machine of speed u(C) (:func:`~ddlopt.models.scheduling.times.bounds.mean_busy_slots`). The length
-    of an elastic job is here what its work takes at the width that does most in a slot.
+    the jobs on one machine of speed u(C), see :func:`.mean_busy_slots`. The length of an elastic job is here what its
+    work takes at the width that does most in a slot.
 
     Raises
     ------

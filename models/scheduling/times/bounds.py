@@ -1,25 +1,21 @@
-"""Lower bounds on makespans, completion times and ratios of times, from the lengths and the work of jobs."""
+"""Lower bounds on makespans, completion times and ratios of times, from the lengths of jobs and the room they take."""
 
-import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-import numpy.typing as npt
-
+from ddlopt.models.contracts import Number
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.instance import SchedulingInstance
-from ddlopt.models.scheduling.times.ratios import ratio_bound
 from ddlopt.models.scheduling.times.works import Works
 from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def time_bound(instance: SchedulingInstance) -> float:
     """What no schedule gets below of an objective that is minimised.
+
+    A job takes its fewest slots at least; of a makespan that all share the servers counts besides.
 
     Raises
     ------
@@ -33,8 +29,9 @@ def time_bound(instance: SchedulingInstance) -> float:
         require_slots(instance, slots)
         return slots * instance.slot_s
     if instance.goal.counts_ends:
-        return whole_seconds(instance, _completion_slots(works))
-    return float(ratio_bound(works)) * (1 - ROUNDING)
+        weighted = zip(works.instance.jobs, works.slots, strict=True)
+        return whole_seconds(instance, sum(job.utility.value * slots for job, slots in weighted))
+    return float(_largest_ratio(works, float)) * (1 - ROUNDING)
 
 
 def exact_time_bound(instance: SchedulingInstance) -> Fraction:
@@ -46,7 +43,7 @@ def exact_time_bound(instance: SchedulingInstance) -> Fraction:
         If the objective is another one, or bandwidth is shared.
     """
     if instance.goal.counts_ratios:
-        return Fraction(ratio_bound(Works(instance, Fraction), Fraction))
+        return Fraction(_largest_ratio(Works(instance, Fraction), Fraction))
     if not instance.goal.counts_last_end:
         raise NotApplicableError("bounds on schedules are recomputed in rational numbers for makespans and ratios only")
     return makespan_slots(Works(instance, Fraction)) * Fraction(instance.slot_s)
@@ -62,74 +59,10 @@ def makespan_slots(works: Works) -> int:
     return max(longest, works.area_slots())
 
 
-def _completion_slots(works: Works) -> float:
-    """Weighted slots from arrival to end of all jobs together; of each resource alone, and of the jobs' lengths."""
-    jobs = works.instance.jobs
-    arrival, slots = np.array([job.arrival for job in jobs]), np.array(works.slots)
-    weight = np.array([job.utility.value for job in jobs])
-    best = float(weight @ slots)
-    for resource in works.resources:
-        work, most = np.array(resource.work, dtype=np.float64), np.array(resource.most, dtype=np.float64)
-        # An elastic job is done no sooner than where it takes its most in every slot.
-        length = np.where(works.rigid, slots, work / np.where(most > 0, most, 1.0))
-        best = max(best, mean_busy_slots(arrival, weight, slots, length, work, float(resource.capacity)))
-    return best
-
-
-def mean_busy_slots(arrival: Ints, weight: Floats, slots: Ints, length: Floats, work: Floats, speed: float) -> float:
-    r"""Weighted slots from arrival to end at least, on a machine that does ``speed`` of the jobs' work in a slot.
-
-    A machine that does the work :math:`W_j` of one job after another can follow every schedule. Among all its ways,
-    preemptive order by :math:`v_j / W_j` has the least :math:`\sum_j v_j M_j`, where the mean busy time :math:`M_j` is
-    the mean of the moments at which j is worked on. A job ends at least half its length after its mean busy time:
-    :math:`\sum_j v_j (M_j + p_j / 2 - r_j)`.
-
-    Parameters
-    ----------
-    arrival, weight, slots : (I,) arrays
-        Of each job; its slots count where it has no work.
-    length, work : (I,) arrays
-        p in slots, and W.
-    speed : float
-
-    References
-    ----------
-    M. X. Goemans, "A supermodular relaxation for scheduling with release dates", IPCO 1996.
-    """
-    busy = work > 0
-    some = np.where(busy, work, 1.0)
-    order = np.argsort(-weight / some, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    moments = np.zeros(len(work))
-    for job, begin, end in _one_machine(arrival.tolist(), (work / speed).tolist(), place.tolist()):
-        moments[job] += (end - begin) * (begin + end) / 2
-    mean = np.where(busy, moments * speed / some, arrival)
-    return float(weight @ np.where(busy, mean + length / 2 - arrival, slots))
-
-
-def _one_machine(
-    arrival: Sequence[int], length: Sequence[float], place: Sequence[int]
-) -> Iterator[tuple[int, float, float]]:
-    """(job, begin, end) of one machine that always does the job of least ``place`` there is, interrupting others."""
-    jobs = sorted((job for job in range(len(arrival)) if length[job] > 0), key=lambda job: arrival[job])
-    left, now, following = list(length), 0.0, 0
-    waiting: list[tuple[int, int]] = []
-    while following < len(jobs) or waiting:
-        if not waiting:
-            now = max(now, float(arrival[jobs[following]]))
-        while following < len(jobs) and arrival[jobs[following]] <= now:
-            heapq.heappush(waiting, (place[jobs[following]], jobs[following]))
-            following += 1
-        _, job = waiting[0]
-        until = now + left[job]
-        if following < len(jobs) and arrival[jobs[following]] < until:
-            until = float(arrival[jobs[following]])
-            left[job] -= until - now
-        else:
-            heapq.heappop(waiting)
-        yield job, now, until
-        now = until
+def _largest_ratio(works: Works, number: type[float] | type[Fraction]) -> Number:
+    """The largest ratio of a job's fewest slots to those with its fair share alone, in the arithmetic of ``works``."""
+    slot_s, slots = number(works.instance.slot_s), enumerate(works.slots)
+    return max(count * slot_s / fair_s(works.instance, job, number) for job, count in slots)
 
 
 def whole_seconds(instance: SchedulingInstance, slots: float) -> float:

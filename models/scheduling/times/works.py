@@ -12,9 +12,6 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.tolerances import FEASIBILITY_TOL
 
-_MOST_COMPARED = 20_000
-"""Pairs of an arrival and a job in one test of deadlines in floats: a bisection of forty tests takes a second."""
-
 
 class Resource(NamedTuple):
     """What jobs take of one resource.
@@ -23,14 +20,11 @@ class Resource(NamedTuple):
     ----------
     work : sequence of I numbers
         What each job takes at least until it is done, in amounts times slots.
-    most : sequence of I numbers
-        What each job takes at most in a slot.
     capacity : float or Fraction
         What all servers have in a slot, with what the check of a schedule lets pass.
     """
 
     work: Sequence[Number]
-    most: Sequence[Number]
     capacity: Number
 
 
@@ -62,7 +56,6 @@ class Works:
         if number is Fraction and instance.bandwidth == "shared":
             raise NotApplicableError("where bandwidth is shared, no speed of a job is known")
         self.instance = instance = instance.at_their_fastest()
-        self.rigid = [job.min_workers == job.max_workers for job in instance.jobs]
         self._number = number
         rates = rates_of(instance, number)
         done = DONE if number is Fraction else float(DONE)
@@ -72,14 +65,13 @@ class Works:
         self.resources = [resource for resource in found if any(resource.work)]
 
     def _resource(self, name: str, rates: list[Sequence[Number]], wanted: list[Number]) -> Resource:
-        number, work, most = self._number, [], []
+        number, work = self._number, []
         for job, rate, each, slots in zip(self.instance.jobs, rates, wanted, self.slots, strict=True):
             amount = number(job.demand.get(name, 0.0))
             least = min(width * amount / pace for width, pace in zip(job.widths, rate, strict=True)) * each
             # A job of one width takes whole slots.
             work.append(max(least, job.min_workers * amount * slots) if len(rate) == 1 else least)
-            most.append(job.max_workers * amount)
-        return Resource(work, most, self._capacity(name))
+        return Resource(work, self._capacity(name))
 
     def _capacity(self, name: str) -> Number:
         """What all servers have; no more than whole workers can take of each, where all of them take the same."""
@@ -103,29 +95,6 @@ class Works:
                 since += resource.work[job]
                 bound = max(bound, jobs[job].arrival + math.ceil(since / resource.capacity))
         return bound
-
-    def excludes(self, due: list[int]) -> bool:
-        """Whether not every job can end before its slot of ``due`` (I,), by its length or by what jobs take together.
-
-        Jobs that arrive in or after a slot a and are due before a slot b take no more than all servers have between.
-        """
-        arrival = [job.arrival for job in self.instance.jobs]
-        jobs = range(len(due))
-        if any(due[job] - arrival[job] < self.slots[job] for job in jobs):
-            return True
-        order = sorted(jobs, key=lambda job: due[job])
-        begins = sorted(set(arrival))
-        if self._number is float:
-            begins = begins[:: max(1, len(begins) * len(order) // _MOST_COMPARED)]
-        for resource in self.resources:
-            for begin in begins:
-                inside = self._number(0)
-                for place, job in enumerate(order):
-                    inside += resource.work[job] if arrival[job] >= begin else 0
-                    last = place + 1 == len(order) or due[order[place + 1]] > due[job]
-                    if last and inside > resource.capacity * max(0, due[job] - begin):
-                        return True
-        return False
 
 
 def rates_of(instance: SchedulingInstance, number: type[float] | type[Fraction]) -> list[Sequence[Number]]:

@@ -110,17 +110,6 @@ def test_a_makespan_is_at_least_the_longest_job_and_the_area(name):
     assert bound(asked) == slots * asked.slot_s
 
 
-def test_in_order_of_weight_a_machine_follows_every_schedule():
-    jobs = [(1, 5, 0, None, 1.0), (1, 1, 0, None, 2.0), (1, 3, 0, None, 3.0)]
-    asked = gang_instance(jobs, 1, objective="completion")
-    assert bound(asked) == (2 * 1 + 3 * 4 + 1 * 9) * asked.slot_s
-
-
-def test_a_machine_of_several_workers_is_as_fast_as_they_are():
-    asked = gang_instance([(2, 3), (2, 1)], 2, objective="completion")
-    assert bound(asked) == (1 + 4) * asked.slot_s
-
-
 def test_an_elastic_job_is_done_no_sooner_than_at_its_largest_width():
     job = Job(name="a", max_workers=2, timing=LINEAR, minibatches=8)
     servers = (ServerGroup(capacity={"gpu": 4}),)
@@ -146,14 +135,9 @@ def test_a_job_may_need_all_of_its_window_and_no_more():
         bound(gang_instance([(1, 3)] * 4, 2, slots=5))
 
 
-def test_deadlines_are_excluded_by_what_jobs_take_together():
+def test_jobs_take_whole_slots():
     works = Works(gang_instance([(2, 3), (2, 2), (1, 1, 4)], 2), Fraction)
     assert works.slots == [3, 2, 1]
-    assert not works.excludes([3, 5, 6])
-    assert works.excludes([3, 4, 9])
-    assert works.excludes([9, 9, 4])
-    assert Works(gang_instance([(2, 3), (2, 2)], 2)).excludes([3, 4])
-    assert not Works(gang_instance([(2, 3), (2, 2)], 2)).excludes([3, 5])
 
 
 def test_where_jobs_count_whole_a_bound_is_a_sum_of_their_values():

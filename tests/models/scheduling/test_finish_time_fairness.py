@@ -13,7 +13,6 @@ from ddlopt.models.scheduling import Job, RingTiming, Run, Schedule, SchedulingI
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.fair_time import fair_s
 from ddlopt.models.scheduling.times.bounds import exact_time_bound
-from ddlopt.models.scheduling.times.ratios import Ratios
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 
@@ -113,17 +112,9 @@ def test_given_times_count():
     jobs = tuple(job.model_copy(update={"fair_s": 1.5}) for job in asked.jobs)
     other = gangs((4, 4), (4.0, 8.0), slots=3, jobs=jobs)
     assert [fair_s(other, place, Fraction) for place in range(2)] == [Fraction(3, 2)] * 2
-    assert bound(other) == pytest.approx(2)
-    assert exact_time_bound(other) == 2
+    assert bound(other) == pytest.approx(4 / 3)
+    assert exact_time_bound(other) == Fraction(4, 3)
     assert other.digest != asked.digest
-
-
-def test_deadlines_of_ratios_are_where_they_are_reached():
-    ratios = Ratios(gangs(), Fraction)
-    assert ratios.due(Fraction(1)) == [4, 2, 4, 8]
-    assert ratios.due(Fraction(99, 100)) == [3, 1, 3, 7]
-    assert ratios.next(Fraction(99, 100)) == 1
-    assert Ratios(gangs()).due(1.0) == [4, 2, 4, 8]
 
 
 @pytest.mark.parametrize(
