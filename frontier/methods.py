@@ -56,6 +56,7 @@ ENTRIES = (
     *entries(
         "deployment/microbatches",
         ("order-states", "exact", "lists, and a bound by dynamic programming over states of a few devices", "order_states:OrderStates"),
+        ("ordered-passes", "exact", "which pass of a device is before which, with big-M rows between their starts", "frontier:formulations.ordered_passes:OrderedPasses"),
         storey="frontier",
     ),
     *entries(

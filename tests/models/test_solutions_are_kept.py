@@ -28,6 +28,7 @@ import ddlopt.models
 from ddlopt import instances
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
+from ddlopt.frontier.deployment.microbatches.formulations.ordered_passes import OrderedPasses
 from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
 from ddlopt.frontier.deployment.plan.formulations.disjunctive_makespan import DisjunctiveMakespan
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
@@ -60,7 +61,6 @@ from ddlopt.models.compression.sfb.formulations.sfb_milp import SfbMilp
 from ddlopt.models.compression.timeline.formulations.lane_timeline import LaneTimeline
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
 from ddlopt.models.deployment.microbatches.formulations.counted_starts import CountedStarts
-from ddlopt.models.deployment.microbatches.formulations.ordered_passes import OrderedPasses
 from ddlopt.models.deployment.partition.formulations.max_load_partition import MaxLoadPartition
 from ddlopt.models.deployment.partition.formulations.tarnawski_latency import Tarnawski2020Latency
 from ddlopt.models.deployment.partition.formulations.tarnawski_max_load import Tarnawski2020MaxLoad

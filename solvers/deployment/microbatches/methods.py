@@ -26,7 +26,6 @@ def search_and_starts(instance: MicroBatchInstance, solver: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("counted-starts", "exact", "starts of passes by tick, with micro-batches counted", "models:formulations.counted_starts:CountedStarts"),
-    ("ordered-passes", "exact", "which pass of a device is before which, with big-M rows between their starts", "models:formulations.ordered_passes:OrderedPasses"),
     ("list-scheduling", "heuristic", "greedy list scheduling with several rules", "search:OrderSearch", {"tries": 0}),
     ("order-search", "heuristic", "our search over rules of list scheduling", "search:OrderSearch"),
     ("gpipe", "heuristic", "all F, then all B", "handcrafted:GPipe"),

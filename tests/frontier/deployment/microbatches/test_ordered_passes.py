@@ -5,9 +5,9 @@ import pytest
 from microbatch_cases import drawn
 from volume import seeds
 
+from ddlopt.frontier.deployment.microbatches.formulations.ordered_passes import OrderedPasses
 from ddlopt.instances.generators.deployment import generate
 from ddlopt.models.deployment.microbatches.evaluate import evaluate_order
-from ddlopt.models.deployment.microbatches.formulations.ordered_passes import OrderedPasses
 from ddlopt.models.deployment.microbatches.simple_order import simple_words
 from ddlopt.models.deployment.microbatches.ticks import exact_ticks, order_of
 from ddlopt.models.errors import SolverError

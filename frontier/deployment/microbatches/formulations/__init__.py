@@ -1,0 +1,1 @@
+"""Formulations of orders of micro-batches that ``exact`` does without."""
