@@ -3,7 +3,7 @@
 import numpy as np
 
 from ddlopt.models.gossip.exchange.instance import ExchangeInstance, Floats
-from ddlopt.models.tolerances import BOUND_MARGIN
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING
 
 # Four a decade of sixteen: neighbouring prices give bounds within some percent.
 _MULTIPLIERS = 64
@@ -33,7 +33,8 @@ def exchange_bound(instance: ExchangeInstance) -> float:
     # Below 1e-16 of the largest value a price is lost in rounding.
     prices = most * np.geomspace(1e-16, 1.0, _MULTIPLIERS)
     m = instance.most_sends
-    found = max(_dyadic(values, float(price)) - float(price) * m for price in prices)
+    # Both parts may be far more than their difference, which then is of rounding.
+    found = max(_dyadic(values, float(price)) * (1 - ROUNDING) - float(price) * m for price in prices)
     return max(0.0, found) * (1 - BOUND_MARGIN)
 
 
@@ -52,6 +53,8 @@ def _window_values(points: Floats, plain: bool) -> list[Floats]:
             apart = np.sqrt(((windows[:, : size // 2] - windows[:, size // 2 :]) ** 2).sum(axis=2))
             values.append((apart * there[:, size // 2 :]).sum(axis=1))
         else:
+            # From their first point on: far from 0, what rounding does to a mean is more than all distances from it.
+            windows = windows - windows[:, :1]
             count = np.maximum(there.sum(axis=1), 1.0)
             mean = (windows * there[:, :, np.newaxis]).sum(axis=1) / count[:, np.newaxis]
             squares = ((windows - mean[:, np.newaxis]) ** 2).sum(axis=2)

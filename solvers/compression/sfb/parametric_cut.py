@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
+from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 from ddlopt.solvers.compression.sfb.costs import CostGraph, Costs, costs_of
 from ddlopt.solvers.compression.sfb.moves import Moves, budgets_of
@@ -172,4 +173,6 @@ def _best_prices(lines: list[_Line]) -> tuple[float, Floats]:
         bounds=[*[(0, None)] * budgets, (None, None)],
         method="highs",
     )
+    if answer.x is None:
+        raise SolverError(f"prices of {budgets} budgets: {answer.message}")
     return -float(answer.fun), np.maximum(0.0, answer.x[:-1])

@@ -191,6 +191,11 @@ def favourite_children(instance: DeploymentInstance) -> dict[int, int]:
         \sum_{j} x_{ij} \ge |\mathrm{succ}(i)| - 1, \quad \sum_{i} x_{ij} \ge |\mathrm{pred}(j)| - 1,
 
     with mean times; j is a favourite of i where the relaxation has :math:`x_{ij} < 1/2`.
+
+    Raises
+    ------
+    NoSolutionError
+        If the relaxation is not solved.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -227,6 +232,8 @@ def favourite_children(instance: DeploymentInstance) -> dict[int, int]:
     goal = np.zeros(largest + 1)
     goal[largest] = 1
     solved = linprog(goal, A_ub=matrix.tocsr(), b_ub=limits, bounds=bounds, method="highs")
+    if solved.x is None:  # figures too far apart for it
+        raise NoSolutionError(f"'{instance.name}': the linear program of favourite children: {solved.message}")
     favourites: dict[int, tuple[float, int]] = {}
     for k, (i, j) in enumerate(edges):
         share = float(solved.x[nodes + k])

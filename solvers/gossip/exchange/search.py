@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ddlopt.models.gossip.exchange.instance import Floats, Ints, staleness
+from ddlopt.models.tolerances import ROUNDING
 from ddlopt.solvers.gossip.exchange.kernels import dynamic_program as kernels
 from ddlopt.solvers.heuristic import Clock
 
@@ -138,8 +139,10 @@ class Search:
                 return False
             value, times = found
             self.runs += 1
-            if value - price * self.sends > self.bound:
-                self.bound, self.price = value - price * self.sends, price
+            # Both parts may be far more than their difference, which then is of rounding.
+            bound = value * (1 - ROUNDING) - price * self.sends
+            if bound > self.bound:
+                self.bound, self.price = bound, price
             at = Vertex(times, self.trajectory.staleness(times), price)
             ends = (self.few.sends, self.many.sends)
             if at.sends <= self.sends and at.sends > ends[0]:
@@ -150,8 +153,7 @@ class Search:
                 break
             if at.sends == self.sends:
                 self.few = self.many = at
-                self.bound = max(self.bound, value - price * self.sends)
-                self.price = price
+                self.bound, self.price = max(self.bound, bound), price
             price = self._guess(at)
         else:
             exact = self.few if self.few.sends == self.sends else self.many

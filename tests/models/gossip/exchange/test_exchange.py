@@ -14,7 +14,9 @@ from ddlopt.models.errors import InstanceError, SolutionError
 from ddlopt.models.gossip import ExchangeTimes, GossipProblem, bound, evaluate
 from ddlopt.models.gossip.exchange.drift import drifts_away, quadrangles_hold
 from ddlopt.models.gossip.exchange.formulations.exchange_path import ExchangePath
+from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.exact import build_model, lp_relaxation
+from ddlopt.solvers.gossip.exchange.exact import OptimalTimes
 
 DATA = {"family": "gossip", "problem": "exchange", "name": "x", "points": [[0], [1], [3]], "sends": 1}
 
@@ -158,6 +160,17 @@ def test_drift_is_seen_in_any_axes():
     back = np.concatenate((line, line[:1]))
     assert not drifts_away(back)
     assert not quadrangles_hold(back)
+
+
+def test_no_bound_is_of_rounding():
+    """What is far from 0 or large may have an optimum of 0."""
+    still = instance([[0.84581, 3.0027]] * 7, sends=None, send_cost=5.0)
+    assert bound(still) == 0
+    jump = instance([[0.0]] * 4 + [[5e20]] * 2)
+    assert least(jump) == 0
+    assert bound(jump) == 0
+    found = OptimalTimes().solve(jump, Limits(gap=0.0))
+    assert (found.objective, found.bound) == (0, 0)
 
 
 @pytest.mark.parametrize("norm", ["squared", "plain"])

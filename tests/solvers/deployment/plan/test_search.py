@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from deployment_plans import random_instance
+from scipy.optimize import OptimizeResult
 from volume import for_each, seeds
 
 from ddlopt.frontier.deployment.plan.brute_force import BruteForce
@@ -202,6 +203,14 @@ def test_list_schedules_put_each_group_on_one_device(rule, seed):
         assert len(set(plan.devices)) == 1
         assert plan.device_groups == (instance.device_group_of[plan.devices[0]],)
     assert evaluate(instance, deployment).feasible
+
+
+def test_a_linear_program_that_is_not_solved_is_told(monkeypatch):
+    """HiGHS does not take some whose figures are far apart."""
+    unsolved = OptimizeResult(x=None, fun=None, status=4, message="numerical difficulties")
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: unsolved)
+    with pytest.raises(NoSolutionError, match="favourite children: numerical difficulties"):
+        favourite_children(tiny(0, groups=2))
 
 
 def test_upward_rank_of_a_chain():
