@@ -48,6 +48,8 @@ from ddlopt.solvers.wrappers.known import known_objective
 _MOST_GB = 2**33
 _NOTHING_LEFT = -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL, -signal.SIGBUS
 """How a process ends whose libraries do not look at what they are given; also by the system's own hand."""
+_UNCLEAR = -signal.SIGSEGV, -signal.SIGBUS
+"""Of these, those by which a defect shows as well: that memory is short may be said of them only as a guess."""
 _WAIT_S = 3600.0
 """Between looks at the clock where there is no limit."""
 
@@ -187,7 +189,8 @@ class Guarded(Asks):
         if kind == PROBLEM and not watch.late and not short:
             raise content
         kept = _better(instance, watch.kept, start)
-        why = watch.late or (self._needs_more(instance) if short else self._ended(instance, exit_code))
+        unclear = exit_code in _UNCLEAR and kind == ENDED
+        why = watch.late or (self._needs_more(instance) if short and not unclear else self._ended(instance, exit_code))
         if kept is None and not watch.late:
             raise SolverError(why)
         return self._kept(instance, limits, seed, watch, compile_s, kept, why)
@@ -238,7 +241,8 @@ class Guarded(Asks):
 
     def _ended(self, instance: Instance, exit_code: int) -> str:
         few = "" if self.memory_bytes is None else f"; perhaps {self.memory_bytes / 1e9:g} GB of memory are too little"
-        return f"{self.name} on '{instance.name}' ended without a result, by exit code {exit_code}{few}"
+        how = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
+        return f"{self.name} on '{instance.name}' ended without a result, by {how}{few}"
 
 
 @dataclass
