@@ -48,14 +48,16 @@ def stale():
     )
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Nothing could be trusted of tests of another ddlopt than this one."""
     if missing := stale():
         told = "pip install --no-deps --no-build-isolation -e ."
         pytest.exit(f"the installation is older than pyproject.toml: no {missing[0]}; run: {told}", returncode=4)
+    import volume
     from sides import watch
 
     watch()
+    volume.SLOW = config.option.markexpr != "not slow"
 
 
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.

@@ -156,14 +156,11 @@ def test_a_file_that_is_none_is_bad_input_and_a_false_proof_an_answer(call, file
         check_certificate(THREE, dataclasses.replace(PROOF, bound_units=3 * 2**20))
 
 
-ENDLESS = made(ddlopt.load("topology/danoint"), 0, 2**20, [[-10] * 10**7 + [-1]], lengths=[[1] * 64])
-"""Ten million times the same weights, which close nothing: hours of work in a small file."""
-
-
 @pytest.mark.slow
 def test_an_endless_check_is_given_up(call, tmp_path):
+    """Ten million times the same weights, which close nothing: hours of work in a small file."""
     path = tmp_path / "endless.ddlcert"
-    ENDLESS.save(path)
+    made(ddlopt.load("topology/danoint"), 0, 2**20, [[-10] * 10**7 + [-1]], lengths=[[1] * 64]).save(path)
     assert path.stat().st_size < 10**6
     for limit in (1e-9, 0.5):
         with pytest.raises(SolverError, match=r"was given up after .* s: nothing is proved, and nothing"):

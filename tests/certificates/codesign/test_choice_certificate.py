@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ NAME = "codesign/tiny-cosets-n6-d2"
 TINY = instances.load(NAME)
 
 
+@cache
 def bundled(name=NAME):
     """The file of an instance, as data."""
     return proofs.read(certificates.file_of(name), instances.load(name))

@@ -1,5 +1,7 @@
 """Gradients of networks that are trained, what is measured of them, and plans run for real."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from volume import for_each
@@ -13,7 +15,11 @@ from ddlopt.instances.workloads.digits import Perceptron, Training, images
 from ddlopt.models.errors import InstanceError, OptionError
 
 TRAINING = Training(workers=4, batch=8)
-TAKEN = samples(TRAINING, first=3, count=2, every=2)
+
+
+@cache
+def taken():
+    return samples(TRAINING, first=3, count=2, every=2)
 
 
 def test_gradients_are_those_of_the_loss():
@@ -45,26 +51,26 @@ def test_the_mean_of_the_workers_is_the_gradient_of_all():
 
 
 def test_tails_bound_and_meet_the_errors():
-    place = next(place for place, each in enumerate(TAKEN[0].gradients) if each.ndim == 3)
-    tails, spectrum = tail_energies(place, TAKEN), spectral_tails(place, TAKEN)
+    place = next(place for place, each in enumerate(taken()[0].gradients) if each.ndim == 3)
+    tails, spectrum = tail_energies(place, taken()), spectral_tails(place, taken())
     assert tails[-1] == pytest.approx(0, abs=1e-15)
     assert np.all(np.diff(tails, 2) >= -1e-12)
-    rows, columns = TAKEN[0].gradients[place].shape[1:]
+    rows, columns = taken()[0].gradients[place].shape[1:]
     for kept in (5, 200):
         setting = Setting("top_k", ratio=kept / (rows * columns))
-        assert mean_error(setting, place, TAKEN) <= tails[kept] * (1 + 1e-9)
+        assert mean_error(setting, place, taken()) <= tails[kept] * (1 + 1e-9)
     for rank in (1, 3):
         promised = spectrum[rank]
-        assert promised <= mean_error(Setting("powersgd", rank=rank), place, TAKEN) * (1 + 1e-9)
+        assert promised <= mean_error(Setting("powersgd", rank=rank), place, taken()) * (1 + 1e-9)
 
 
 def test_a_plan_run_for_real_has_the_errors_of_its_first_step():
-    settings = [Setting("top_k", ratio=0.2) if each.ndim == 3 else Setting("none") for each in TAKEN[0].gradients]
+    settings = [Setting("top_k", ratio=0.2) if each.ndim == 3 else Setting("none") for each in taken()[0].gradients]
     run = run_plan(settings, TRAINING, first=3, steps=1)
     rng = np.random.default_rng(0)
     errors = [
-        squared_error(setting, each, rng) / TAKEN[0].energy
-        for setting, each in zip(settings, TAKEN[0].gradients, strict=True)
+        squared_error(setting, each, rng) / taken()[0].energy
+        for setting, each in zip(settings, taken()[0].gradients, strict=True)
     ]
     np.testing.assert_allclose(run.errors[0], errors, atol=1e-15)
     assert 0 < run.error < 1
@@ -72,7 +78,7 @@ def test_a_plan_run_for_real_has_the_errors_of_its_first_step():
 
 @pytest.mark.slow
 def test_training_works_with_compression_and_feedback():
-    settings = [Setting("top_k", ratio=0.05) if each.ndim == 3 else Setting("none") for each in TAKEN[0].gradients]
+    settings = [Setting("top_k", ratio=0.05) if each.ndim == 3 else Setting("none") for each in taken()[0].gradients]
     plain = run_plan([Setting("none")] * len(settings), Training(), first=0, steps=60)
     assert plain.errors.max() < 1e-25
     assert plain.accuracy > 0.8
