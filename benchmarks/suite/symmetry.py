@@ -57,6 +57,8 @@ method may refuse one of two twins. *Remarks* are what disagrees.
 """What the page says before the table."""
 _BROKEN = 6
 """Solutions with a figure changed, of each solution."""
+_TOLD = 5
+"""Remarks of a twin: one fault has many."""
 
 
 def read_again(instance: Instance, draw: random.Random) -> list[str]:
@@ -210,7 +212,7 @@ def figures(path: str, setting: str, seed: int, limits: Limits, proofs: bool = F
             both = merged(one, answered(twin.instance, limits, proofs), twin)
             count["pairs"] += both.pairs
             told += both.contradictions()[:2] + both.broken + both.late
-        lines += [f"{twin.way}: {line}" for line in dict.fromkeys(told)]
+        lines += [f"{twin.way}: {line}" for line in list(dict.fromkeys(told))[:_TOLD]]
     return count | {"remarks": [f"{path} {setting} {seed}: {line}" for line in lines]}
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ddlopt.instances.symmetries.shapes import ANSWERS, INSTANCES, OBJECTIVES
+from ddlopt.instances.symmetries.answers import ANSWERS
+from ddlopt.instances.symmetries.shapes import INSTANCES, OBJECTIVES
 
 Unit = tuple[tuple[str, int], ...]
 """Exponents by dimension: (("B", 1), ("s", -1)) for bytes per second."""
@@ -44,6 +45,7 @@ _ROLES = (
     (r"#(.+)", "count"),
     (r"(\{\})", "shuffled"),
     (r"(\{<\})", "ascending"),
+    (r"(<>)", "ends"),
     (r"(~)", "inner"),
     (r"'(.+)", "text"),
     (r"keys (.+)", "keys"),
@@ -91,7 +93,7 @@ def unit(text: str) -> Unit:
 
 def lines_of(path: str, data: Mapping[str, Any], answer: bool = False) -> str:
     """The lines of an instance's data, or of answers to it; where a word of it decides, those of that word."""
-    table, words = ANSWERS if answer else INSTANCES, {data.get("norm"), data.get("mode")}
+    table, words = ANSWERS if answer else INSTANCES, {data.get("norm"), data.get("mode"), data.get("optics")}
     return next((table[f"{path} {word}"] for word in words if f"{path} {word}" in table), table[path])
 
 

@@ -1,13 +1,14 @@
 """What the fields of instances and answers are, so that a walk can rename, reorder, scale and shift any of them.
 
-A line of :data:`INSTANCES` or :data:`ANSWERS` has the path of a field, with ``*`` for every place of a list, and its
-role:
+A line of :data:`INSTANCES`, or of :data:`~.answers.ANSWERS`, has the path of a field, with ``*`` for every place of a
+list, and its role:
 
 ==========  ============================================================================================
 ``[X]``     a list with an entry for each X, which may come in another order; it tells how many there are
 ``#X``      how many X there are; several lines count one after the other
 ``X``       the number of an X
 ``{}``      a list in any order; ``{<}`` one that has to ascend
+``<>``      a list whose first two entries, the ends of something, ascend
 ``~``       a list in any order whose places answers name: they are not translated then
 ``'W``      a text of class W, the same everywhere; each ``name`` has a class of its own
 ``keys W``  an object whose keys are texts of class W
@@ -19,19 +20,6 @@ role:
 
 from collections.abc import Mapping
 
-_DESIGN = """
-links {}
-links.*.0 server
-links.*.1 server
-planes.*.*.0 server
-planes.*.*.1 server
-rings.*.group group
-rings.*.members.* server
-rings.*.paths.*.* server
-routes.*.source server
-routes.*.target server
-routes.*.paths.*.* server
-"""
 _NETWORK = """
 network.nodes #node
 network.names [node]
@@ -346,66 +334,6 @@ INSTANCES: dict[str, str] = {
         jobs.*.weight = W
         fabric.groups [place]
         fabric.groups.*.inside place
-    """,
-}
-ANSWERS: dict[str, str] = {
-    "topology": _DESIGN,
-    "topology/collective": """
-        trees {}
-        trees.*.root node
-        trees.*.gather {}
-        trees.*.gather.*.* node
-        trees.*.spread {}
-        trees.*.spread.*.* node
-    """,
-    "scheduling": """
-        runs {}
-        runs.*.job job
-        runs.*.start @ slot
-        runs.*.workers {}
-        runs.*.workers.*.0 server
-        runs.*.ring.* server
-    """,
-    "compression/sfb": "duplicated {<}\nduplicated.* operator",
-    "compression/timeline": "options.* 'label\ngradients.* 'gradients.*.name",
-    "compression/levels": "",
-    "compression/forward": "",
-    "codesign": "strategies [layer]\nstrategies.* 'strategy\n"
-    + "\n".join(f"design.{line}" for line in _DESIGN.strip().splitlines() if " group" not in line),
-    "deployment/plan": "groups [group]",
-    "deployment/partition": "devices [node]\ndevices.* device\nsubgraphs [node]",
-    "deployment/strategies": "strategies [node]",
-    "deployment/pipeline": "stages.*.layers.* layer\nstages.*.options.* 'option",
-    "deployment/microbatches": "orders [device]\norders.*.* pass",
-    "deployment/step": "option 'option",
-    "aggregation/hot": "placed [switch]\nplaced.* [job]",
-    "aggregation/registers": "arrays [parameter]\narrays.* array",
-    "aggregation/tree": "switches [job]\nswitches.* {}\nswitches.*.* node",
-    "aggregation/graph": "trees [job]\ntrees.* {}\ntrees.*.*.* node",
-    "aggregation/slots": "slots [job]\nrates_bytes_per_s [job]\nrates_bytes_per_s.* = B/s",
-    "aggregation/table": "starts [table]\nvalues [table]",
-    "gossip/weights": "weights [edge]\nmatrix [node]\nmatrix.* [node]",
-    "gossip/matchings": """
-        matchings [matching]
-        matchings.* {}
-        matchings.*.* edge
-        probabilities [matching]
-        weights [edge]
-    """,
-    "gossip/period": "step_size = D/G\nactivation [matching]",
-    "gossip/exchange": "",
-    "gossip/circulant": "",
-    "cluster/placement": "places [gang]\nplaces.*.*.0 leaf",
-    "cluster/jobs": "runs [job]\nruns.*.*.start @ s",
-    "cluster/jobs slots": "runs [job]\nruns.*.*.start @ slot",
-    "cluster/joint": """
-        runs [job]
-        runs.*.start @ s
-        runs.*.places {}
-        runs.*.places.*.0 place
-        plans {}
-        plans.*.workload workload
-        plans.*.answer as *
     """,
 }
 OBJECTIVES: dict[str, str | tuple[str, Mapping[str, str]]] = {

@@ -122,6 +122,8 @@ def changed_data(data: Any, lines: str, change: Change, answer: bool = False) ->
             change.shuffle.shuffle(items)
             if told.kind == "inner":
                 change.blind.add(place)
+        if told.kind == "ends" and change.orders:
+            return [*sorted(items[:2]), *items[2:]]
         return sorted(items) if told.kind == "ascending" else items
 
     return walk(data, "")
