@@ -43,6 +43,8 @@ in other words; a *twin* is such an instance (`ddlopt.instances.symmetries`):
 * *renamed*: other names, among them such as `01`, blanks and letters of other scripts;
 * *reordered*: servers, jobs, links and so on have other numbers, and lists without an order come in another one;
 * *in powers of two* (2^-20 to 2^20) and *of ten*: other units of time, bytes, operations, memory, error, weight;
+* *nudged*: figures larger or smaller by 1e-10 to 4e-10 of themselves, which the check lets pass; bounds and answers are
+  compared with each other only;
 * *later*: arrivals, deadlines, stays a million seconds or three slots later;
 * with something that does not matter (a host of nobody, a twin of an option), in two parts (a count, a link), or with
   a default said (a limit that nothing meets, weights of 1).
@@ -189,6 +191,17 @@ def refusals(one: Instance, other: Instance) -> list[str]:
     return wrong
 
 
+def translated(twin: Twin, good: list[Solution], answers: list[Solution], count: dict[str, int]) -> list[str]:
+    """Where checks of answers, or refusals, are not the same for a twin."""
+    # What names something that is not there may name what a twin has besides.
+    asked = answers if twin.added is None else good
+    count["checks"] += len(asked)
+    told = [line for each in asked for line in evaluated(twin, each)]
+    if twin.exactly and twin.added is None and not twin.change.blind:
+        told += refusals(twin.of, twin.instance)
+    return told
+
+
 def figures(path: str, setting: str, seed: int, limits: Limits, proofs: bool = False) -> dict[str, Any]:
     """What is found on one instance and its twins: how many of each, and what is wrong, in lines."""
     instance, draw = odd_instance(path, setting, seed), random.Random(f"symmetry {path} {setting} {seed}")
@@ -202,14 +215,10 @@ def figures(path: str, setting: str, seed: int, limits: Limits, proofs: bool = F
         if isinstance(twin, str) or twin.instance == instance:
             continue
         count["twins"] += 1
-        # What names something that is not there may name what a twin has besides.
-        asked = answers if twin.added is None else good
-        count["checks"] += len(asked)
-        told = [line for each in asked for line in evaluated(twin, each)]
-        if twin.exactly and twin.added is None and not twin.change.blind:
-            told += refusals(instance, twin.instance)
+        told = [] if twin.alone else translated(twin, good, answers, count)
         if limits.time_s:
-            both = merged(one, answered(twin.instance, limits, proofs), twin)
+            other = answered(twin.instance, limits, proofs)
+            both = other if twin.alone else merged(one, other, twin)
             count["pairs"] += both.pairs
             told += both.contradictions()[:2] + both.broken + both.late
         lines += [f"{twin.way}: {line}" for line in list(dict.fromkeys(told))[:_TOLD]]

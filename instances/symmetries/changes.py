@@ -20,6 +20,8 @@ from ddlopt.models.errors import InstanceError
 
 WORDS = ("1", "01", " 1", "a b", "é", "e\u0301", "名前", "0", "-1", "1e0", "None", "name", "*", "a.b", "x" * 60)
 """New names: such as are read as numbers, differ by a blank or a zero, or are written with other letters."""
+_NUDGES = (0.0, 0.0, 1e-10, -1e-10, 2e-10, -2e-10, 4e-10, -4e-10)
+"""Parts of a figure: two of them are together below ``FEASIBILITY_TOL``."""
 KEPT_WORDS = {"", "any", "none", "full"}
 """Texts with a meaning of their own."""
 
@@ -42,6 +44,8 @@ class Twin:
         Whether figures are the same to the last digit, apart from powers of two.
     added : dict of str to Any
         What answers have besides: an entry at the end of a list, by its field.
+    alone : bool
+        That it asks nearly the same only, so that nothing is to be compared with the other one.
     """
 
     way: str
@@ -52,6 +56,7 @@ class Twin:
     more: Fraction = Fraction(0)
     exactly: bool = True
     added: dict[str, Any] | None = None
+    alone: bool = False
 
     def solution(self, solution: Solution) -> Solution:
         """The same answer to this instance.
@@ -104,6 +109,7 @@ def twins(instance: Instance, seed: int) -> Iterator[Twin | str]:
         ("in powers of two", lambda draw: scaled(instance, draw, 2.0, 20)),
         ("in powers of ten", lambda draw: scaled(instance, draw, 10.0, 6)),
         ("later", lambda draw: later(instance)),
+        ("nudged", lambda draw: nudged(instance, draw)),
     ]
     for name in _more(instance):
         ways.append((name, lambda _, name=name: extended(instance, name)))  # type: ignore[misc]
@@ -206,6 +212,20 @@ def scaled(instance: Instance, draw: random.Random, base: float, most: int) -> T
     change = Change(factors=factors)
     factor = Fraction(change.factor(objective_unit(path, data)))
     return _made(f"in powers of {base:g}", instance, change, factor=factor, exactly=base == 2)
+
+
+def nudged(instance: Instance, draw: random.Random) -> Twin:
+    """Figures a little larger or smaller: by less than what a check lets pass, and more than what rounding changes."""
+
+    def walk(data: Any) -> Any:
+        if isinstance(data, dict):
+            return {name: walk(each) for name, each in data.items()}
+        if isinstance(data, list):
+            return [walk(each) for each in data]
+        return data * (1 + draw.choice(_NUDGES)) if isinstance(data, float) else data
+
+    made = type(instance).from_data(walk(spelled_out(instance)), "nudged")
+    return Twin("nudged", instance, made, Change(), exactly=False, alone=True)
 
 
 def later(instance: Instance, steps: int = 1_000_000) -> Twin:

@@ -82,7 +82,7 @@ class PatternedJobs:
 
 def _widths_in_pool(pricing: PlanPricing) -> SlotOptions | None:
     """What widths take of a pool and of cuts that rings leave; None if workers take parts, or states are many."""
-    demand, capacity = pricing.cluster.demand, np.floor(pricing.capacity + FEASIBILITY_TOL)
+    demand, capacity = pricing.cluster.demand, np.floor(pricing.capacity * (1 + FEASIBILITY_TOL) + FEASIBILITY_TOL)
     if (demand != np.floor(demand)).any():
         return None
     widths = [own.widths for own in pricing.offers]

@@ -59,7 +59,7 @@ class LevelArrays:
         )
         """(n,) of exponential curves; not a number for others."""
         self.goal = instance.goal
-        budget = instance.error_budget if instance.goal == "time" else instance.time_budget_s
+        budget = instance.error_budget if instance.goal == "time" else instance.kept_time_s
         assert budget is not None
         self.budget: float = budget
         """Of the error, or in seconds where the error is minimised."""

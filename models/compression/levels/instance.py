@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
 from ddlopt.models.contracts import Part
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 
 
 class PointCurve(Part):
@@ -177,6 +177,19 @@ class LevelInstance(CompressionProblem):
     def objective_unit(self) -> str:
         """Seconds, or none for an error."""
         return "s" if self.goal == "time" else ""
+
+    @cached_property
+    def kept_time_s(self) -> float | None:
+        """The time budget, or the least time where that is longer by no more than the check lets pass."""
+        if self.time_budget_s is None:
+            return None
+        encoded, least = 0.0, 0.0
+        for each in self.gradients:
+            level = each.curve.allowed[0]
+            encoded += each.encode_s + each.encode_s_per_level * level
+            least = max(least, each.ready_s + encoded) + each.launch_s + each.wire_s_per_level * level
+        kept = self.time_budget_s
+        return least if kept < least <= kept * (1 + FEASIBILITY_TOL) else kept
 
     @cached_property
     def least_error(self) -> float:

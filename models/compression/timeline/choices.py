@@ -119,7 +119,7 @@ def as_timeline(instance: CompressionProblem) -> CompressionInstance:
         menus=menus,
         goal=instance.goal,
         error_budget=instance.error_budget,
-        time_budget_s=instance.time_budget_s,
+        time_budget_s=instance.kept_time_s,
     )
 
 

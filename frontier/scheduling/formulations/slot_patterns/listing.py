@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
+from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -18,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 MOST_ROWS = 500_000
 """Choices of some of the jobs that are kept at a time."""
 _ROUNDING = 1e-10
-"""Part of a capacity by which sums may be off; below what the check of a schedule lets pass."""
+"""Part of a gain by which sums may be off."""
 
 
 class Listing(NamedTuple):
@@ -179,7 +180,8 @@ class _Slot:
         left, cost = self.room[None, :], np.zeros(1)
         picks: Ints = np.zeros((1, 0), dtype=np.int64)
         fast: Ints = np.zeros((1, 0), dtype=np.int64)
-        least = -_ROUNDING * self.room
+        # Patterns are all that there are: what the check lets pass is one of them.
+        least = -FEASIBILITY_TOL * self.room
         for place, (_, speed_of) in enumerate(self.speeds):
             parts, count = [], 0
             for pick, takes in enumerate(self.takes[place]):

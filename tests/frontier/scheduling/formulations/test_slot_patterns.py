@@ -12,7 +12,7 @@ from ddlopt.frontier.scheduling.formulations.slot_patterns.options import least_
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.instances.generators.scheduling import generate
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.scheduling import Network, evaluate
+from ddlopt.models.scheduling import Network, SchedulingInstance, evaluate
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.backends.matrix import linear_model
 from ddlopt.solvers.contracts import Limits, Status
@@ -194,3 +194,16 @@ def test_refusals():
     assert "servers" in SlotPatterns().refuses(wide) or "more than" in SlotPatterns().refuses(wide)
     assert "placements" in OnePiece().refuses(generate("sjf-bco", 0))
     assert "plans" in OnePiece().refuses(generate("small", 2, limited_by="contention", slots=300, preemptive=False))
+
+
+def test_what_the_check_lets_pass_is_a_pattern():
+    """Workers take 1e-9 less than half a part too much: two fit on a server, and the job runs."""
+    row = {"name": "a", "max_workers": 2, "min_workers": 2, "minibatches": 1.0, "demand": {"gpu": 1 + 4e-10}}
+    timing = {"kind": "ring", "gradient_bytes": 0.0, "bandwidth_bytes_per_s": 1.0, "forward_s_per_sample": 1.0}
+    instance = SchedulingInstance.from_data(
+        {
+            "name": "tight", "slots": 1, "slot_s": 1.0, "objective": "makespan",
+            "servers": [{"count": 1, "capacity": {"gpu": 2.0}}], "jobs": [row | {"timing": timing}],
+        }
+    )  # fmt: skip
+    assert [each for (each,) in listing(instance, (0,)).chosen if each is not None]

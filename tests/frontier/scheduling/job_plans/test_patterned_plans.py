@@ -100,3 +100,13 @@ def test_three_jobs_of_which_two_fit_are_no_three_halves():
 def test_what_is_not_covered_has_no_bound():
     asked = random_instance(np.random.default_rng(0), jobs=2, slots=2, objective="max_min")
     assert bound_by_patterns(asked.model_copy(update={"objective": "max_min"}), ALWAYS, 0.0) == math.inf
+
+
+def test_a_capacity_is_what_the_check_lets_pass():
+    """A hundred workers are on a server with a little less than a hundred places."""
+    instance = random_instance(np.random.default_rng(0), jobs=2, slots=2, places=(3,))
+    jobs = [job.model_copy(update={"demand": {"gpu": 1.0}}) for job in instance.jobs]
+    tight = instance.changed(servers=[{"count": 1, "capacity": {"gpu": 100 * (1 - 5e-10)}}], jobs=jobs)
+    found = PatternedJobs.of(tight)
+    assert found is not None
+    assert found.options.capacity.tolist() == [100]

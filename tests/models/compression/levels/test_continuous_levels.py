@@ -14,6 +14,7 @@ from ddlopt.models.compression import bound as bound_of_family
 from ddlopt.models.compression.levels.arrays import LevelArrays, arrays_of
 from ddlopt.models.compression.levels.formulations.continuous_levels import ContinuousLevels
 from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels, price_bound, sharpest_prices
+from ddlopt.models.compression.timeline.choices import as_timeline
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.solvers.backends.convex import Convex
 from ddlopt.solvers.contracts import Limits, Status
@@ -245,3 +246,16 @@ def test_many_odd_figures_leave_a_relaxation():
     found = [above_the_optimum(kind, seed) for seed in range(40) for kind in KINDS]
     assert [each for some in found for each in some or ()] == []
     assert sum(each is not None for each in found) >= 100
+
+
+def test_a_time_budget_that_the_check_lets_pass_is_kept():
+    """The lowest levels take a little longer than the budget says, and no longer than the check lets pass."""
+    instance = random_levels(1, goal="error", gradients=3)
+    least = LevelArrays(instance).least_time_s()
+    tight = instance.changed(time_budget_s=least * (1 - 5e-10))
+    lowest = LevelPlan(instance=tight.name, levels=[each.curve.allowed[0] for each in tight.gradients])
+    assert evaluate(tight, lowest).feasible
+    assert arrays_of(tight).budget == pytest.approx(least, rel=1e-14)
+    assert as_timeline(tight).time_budget_s == arrays_of(tight).budget
+    with pytest.raises(InfeasibleError):
+        arrays_of(instance.changed(time_budget_s=least * (1 - 5e-9)))
