@@ -4,7 +4,7 @@ A certificate proves "every design of the instance loads some link with more tha
 of cases, cut into *parts*, and the whole-number weights that close the cases; :mod:`.check` says what each step means
 and why it is sound. Nothing here knows how a certificate was found, or decides whether it proves anything.
 
-The file is one gzip member. Unpacked, it is a header, which is one line of JSON that ends with a line feed, and then
+The file is packed by gzip. Unpacked, it is a header, which is one line of JSON that ends with a line feed, and then
 five arrays without anything between or after them, little-endian, row by row:
 
 ====================  =========  ==================================================================================
@@ -46,15 +46,16 @@ import json
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import replacing
-from ddlopt.models.reading import UnreadableError, opened, parsed, refuse_larger
+from ddlopt.models.reading import UnreadableError, parsed, read_bytes, unpacked
 
 # Words of the format; servers are 0 and up, so that commands are negative. They never change.
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE, FIRST_WEIGHT = -1, -2, -3, -4, -5, -6, -10
@@ -79,8 +80,6 @@ _FIELDS = {
 }  # fmt: skip
 # A header is some 300 bytes.
 _LONGEST_HEADER = 4096
-# A megabyte at a time, so that nothing hostile can fill the memory.
-_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -167,28 +166,34 @@ class DesignCertificate:
             If it is not a regular file, or not a certificate of this version, whole and with nothing after it.
         """
         try:
-            with opened(path) as file:
-                source = _Unpacked(file)
-                header = _header(source.line(_LONGEST_HEADER))
-                return cls._of(header, source)
+            content = read_bytes(path)
+            content = content if Path(path).suffix == ".gz" else unpacked(content)
+            line, _, arrays = content.partition(b"\n")
+            if len(line) > _LONGEST_HEADER or len(line) == len(content):
+                raise _MalformedError("its header does not end")
+            return cls._of(_header(line), arrays)
         except _MalformedError as problem:
             raise SolutionError(f"{path}: is no certificate: {problem}") from None
-        except (OSError, zlib.error, UnreadableError) as problem:
-            raise SolutionError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+        except UnreadableError as problem:
+            raise SolutionError(f"{path}: cannot be read: {problem}") from None
 
     @classmethod
-    def _of(cls, header: dict[str, Any], source: "_Unpacked") -> Self:
+    def _of(cls, header: dict[str, Any], content: bytes) -> Self:
         n, columns = header["servers"], header["price_columns"]
         many, parts, weights, images = (header[name] for name in ("words", "parts", "weights", "images"))
         shapes = ((many,), (parts,), (weights, n * n), (weights, columns), (images, n + 1))
         sizes = [int(np.prod(shape, dtype=object)) * np.dtype(kind).itemsize
                  for shape, kind in zip(shapes, _ARRAYS.values(), strict=True)]  # fmt: skip
-        refuse_larger(sum(sizes))
+        missing = sum(sizes) - len(content)
+        if missing:
+            raise _MalformedError(
+                f"{missing} bytes are missing at its end" if missing > 0 else "something follows its end"
+            )
+        ends = list(accumulate(sizes))
         arrays: dict[str, Any] = {
-            name: np.frombuffer(source.take(size), kind).astype(kind[1:], copy=False).reshape(shape)
-            for (name, kind), size, shape in zip(_ARRAYS.items(), sizes, shapes, strict=True)
+            name: np.frombuffer(content[end - size : end], kind).astype(kind[1:], copy=False).reshape(shape)
+            for (name, kind), size, end, shape in zip(_ARRAYS.items(), sizes, ends, shapes, strict=True)
         }
-        source.end()
         names = ("instance", "instance_digest", "unit_exponent", "bound_units")
         return cls(*(header[name] for name in names), **arrays)
 
@@ -198,53 +203,6 @@ _ARRAYS = {"words": "<i4", "part_words": "<u4", "lengths": "<u2", "prices": "<i8
 
 class _MalformedError(Exception):
     """What is wrong with a file."""
-
-
-class _Unpacked:
-    """The unpacked bytes of a gzip member, never more of them at a time than are asked for."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._member, self._kept = file, zlib.decompressobj(wbits=31), b""
-
-    def _more(self, most: int) -> bytes:
-        """Between one and ``most`` bytes; none at the end of the member."""
-        while not self._member.eof:
-            packed = self._member.unconsumed_tail or self._file.read(_CHUNK)
-            unpacked = self._member.decompress(packed, most)
-            if unpacked:
-                return unpacked
-            if not packed:
-                raise _MalformedError("it is cut off")
-        return b""
-
-    def line(self, longest: int) -> bytes:
-        """All up to the first line feed."""
-        text = b""
-        while b"\n" not in text:
-            unpacked = self._more(longest + 1 - len(text)) if len(text) <= longest else b""
-            if not unpacked:
-                raise _MalformedError("its header does not end")
-            text += unpacked
-        line, _, self._kept = text.partition(b"\n")
-        return line
-
-    def take(self, size: int) -> bytes:
-        """Its value in bytes."""
-        pieces = [self._kept[:size]]
-        self._kept = self._kept[size:]
-        left = size - len(pieces[0])
-        while left:
-            unpacked = self._more(min(left, _CHUNK))
-            if not unpacked:
-                raise _MalformedError(f"{left} bytes are missing at its end")
-            pieces.append(unpacked)
-            left -= len(unpacked)
-        return b"".join(pieces)
-
-    def end(self) -> None:
-        """Refuse anything more."""
-        if self._kept or self._more(1) or self._member.unused_data or self._file.read(1):
-            raise _MalformedError("something follows its end")
 
 
 def _header(line: bytes) -> dict[str, Any]:
