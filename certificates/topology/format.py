@@ -55,7 +55,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import SolutionError
 from ddlopt.models.files import replacing
-from ddlopt.models.reading import UnreadableError, parsed, read_bytes, unpacked
+from ddlopt.models.reading import UnreadableError, parsed, read_bytes, refuse_larger, unpacked
 
 # Words of the format; servers are 0 and up, so that commands are negative. They never change.
 CLOSED, BRANCH, END, ELSEWHERE, IMAGE, UNCOLOURABLE, FIRST_WEIGHT = -1, -2, -3, -4, -5, -6, -10
@@ -184,6 +184,7 @@ class DesignCertificate:
         shapes = ((many,), (parts,), (weights, n * n), (weights, columns), (images, n + 1))
         sizes = [int(np.prod(shape, dtype=object)) * np.dtype(kind).itemsize
                  for shape, kind in zip(shapes, _ARRAYS.values(), strict=True)]  # fmt: skip
+        refuse_larger(sum(sizes))
         missing = sum(sizes) - len(content)
         if missing:
             raise _MalformedError(

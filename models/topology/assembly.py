@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.instance import TopologyInstance
+from ddlopt.models.topology.permutations import hops_of
 from ddlopt.models.topology.planes import colour_planes
 from ddlopt.models.topology.solution import Path, Ring, Route, TopologyDesign
 
@@ -211,7 +212,7 @@ def _coupled(
     for group, members, share in rings:
         if share <= NEGLIGIBLE:
             continue
-        hops = [distribution(hop) for hop in zip(members, members[1:] + members[:1], strict=True)]
+        hops = [distribution(hop) for hop in hops_of(members)]
         for taken, width in _couple(hops):
             key = tuple(members), taken
             shares[group][key] = shares[group].get(key, 0.0) + share * width

@@ -10,6 +10,7 @@ NSDI 2023, Theorem 1 and Algorithm 2.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd, isqrt
 
 import numpy as np
@@ -95,3 +96,8 @@ def _divisors(n: int) -> list[int]:
 
 def _primes_below(k: int) -> list[int]:
     return [p for p in range(2, k) if all(p % q for q in range(2, isqrt(p) + 1))]
+
+
+def hops_of(order: Sequence[int]) -> list[tuple[int, int]]:
+    """The (member, successor) pairs of a ring."""
+    return [*pairwise(order), (order[-1], order[0])]

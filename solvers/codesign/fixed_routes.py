@@ -14,9 +14,8 @@ from scipy.sparse import coo_array, csr_array
 from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.topology import Path, Ring, Route, TopologyDesign
-from ddlopt.models.topology.permutations import ring
+from ddlopt.models.topology.permutations import hops_of, ring
 from ddlopt.solvers.topology.allreduce_links import HopRouter
-from ddlopt.solvers.topology.draft import hops_of
 from ddlopt.solvers.topology.routing import UNREACHABLE, Network, Pair, PathSets, k_shortest_paths
 
 Floats = npt.NDArray[np.float64]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ddlopt.models.tolerances import WHOLE_TOL
 from ddlopt.models.topology import Path, TopologyInstance
-from ddlopt.models.topology.permutations import coset, is_coset, ring, totient_perms, totients
-from ddlopt.solvers.topology.draft import Draft, RingOrder, hops_of
+from ddlopt.models.topology.permutations import coset, hops_of, is_coset, ring, totient_perms, totients
+from ddlopt.solvers.topology.draft import Draft, RingOrder
 from ddlopt.solvers.topology.routing import Network, Pair, shortest_paths
 from ddlopt.solvers.topology.topoopt.coin_change import CoinTable, coin_change_mod
 from ddlopt.solvers.topology.topoopt.select_permutations import choose_geometric, select_permutations

@@ -1,6 +1,5 @@
 """A design in the making: ports, links, planes, and the last step that writes the design down."""
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.topology import Path, Ring, Route, TopologyDesign, TopologyInstance
+from ddlopt.models.topology.permutations import hops_of
 from ddlopt.models.topology.planes import Plane, colour_planes
 from ddlopt.solvers.topology.routing import Network, Pair
 
@@ -148,11 +148,6 @@ class Draft:
                 Route(source=i, target=j, paths=(path,), fractions=(1.0,)) for (i, j), path in sorted(routes.items())
             ),
         )
-
-
-def hops_of(order: Sequence[int]) -> list[Pair]:
-    """Ordered pairs that follow each other on a ring."""
-    return [*itertools.pairwise(order), (order[-1], order[0])]
 
 
 def traffic_pairs(instance: TopologyInstance) -> npt.NDArray[np.int32]:

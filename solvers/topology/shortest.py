@@ -3,8 +3,9 @@
 import numpy as np
 
 from ddlopt.models.topology import TopologyDesign
+from ddlopt.models.topology.permutations import hops_of
 from ddlopt.solvers.topology.allreduce_links import HopRouter, Rings
-from ddlopt.solvers.topology.draft import Draft, hops_of, require_paths, traffic_pairs
+from ddlopt.solvers.topology.draft import Draft, require_paths, traffic_pairs
 from ddlopt.solvers.topology.routing import shortest_paths
 
 

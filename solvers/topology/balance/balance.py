@@ -12,6 +12,7 @@ from ddlopt.models.errors import InfeasibleError
 from ddlopt.models.topology import Path, Ring, Route, TopologyDesign, TopologyInstance
 from ddlopt.models.topology.assembly import NEGLIGIBLE, Pair, decompose
 from ddlopt.models.topology.metric import metric_bound
+from ddlopt.models.topology.permutations import hops_of
 from ddlopt.models.topology.planes import Plane
 from ddlopt.solvers.topology.balance.kernel import Demand, Pace, balance_kernel
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints, Loads, Net, capacities
@@ -254,7 +255,7 @@ def hop_paths(heads: Ints, ring: Sequence[int], cells: Ints) -> tuple[Path, ...]
         source, arc = divmod(cell, n * d)
         before.setdefault(source, {})[int(heads.flat[arc])] = arc // d
     paths = []
-    for source, target in zip(ring, [*ring[1:], ring[0]], strict=True):
+    for source, target in hops_of(ring):
         path = [target]
         while path[-1] != source:
             path.append(before[source][path[-1]])

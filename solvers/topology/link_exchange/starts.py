@@ -9,7 +9,7 @@ import numpy as np
 
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.topology import TopologyDesign, TopologyInstance
-from ddlopt.models.topology.permutations import totients
+from ddlopt.models.topology.permutations import hops_of, totients
 from ddlopt.models.topology.planes import colour_planes
 from ddlopt.solvers.topology.balance.balance import Job, heads_of
 from ddlopt.solvers.topology.balance.path_kernels import Floats, Ints
@@ -308,6 +308,6 @@ def ring_traffic(job: Job, start: LinkStart) -> Floats:
             continue
         rings = start.rings.get(number, [group.members])
         for ring in rings:
-            for a, b in zip(ring, (*ring[1:], ring[0]), strict=True):
+            for a, b in hops_of(ring):
                 demand[a, b] += group.hop_bytes / len(rings)
     return demand

@@ -10,10 +10,11 @@ import numpy as np
 from ddlopt.models.errors import OptionError
 from ddlopt.models.tolerances import WHOLE_TOL
 from ddlopt.models.topology import Path, TopologyDesign, TopologyInstance
+from ddlopt.models.topology.permutations import hops_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.names import spelled
 from ddlopt.solvers.topology.allreduce_links import HopRouter, Rings, lay_backbone, paper_rings, released_rings
-from ddlopt.solvers.topology.draft import Draft, all_joined, hops_of, require_paths, traffic_pairs
+from ddlopt.solvers.topology.draft import Draft, all_joined, require_paths, traffic_pairs
 from ddlopt.solvers.topology.routing import (
     Floats,
     Network,

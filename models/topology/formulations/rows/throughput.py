@@ -18,7 +18,7 @@ from ddlopt.models.tolerances import BOUND_MARGIN, INTEGRALITY_TOL, NEGLIGIBLE_C
 from ddlopt.models.topology.assembly import assemble, decompose
 from ddlopt.models.topology.bounds import congestion_bounds
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.topology.permutations import ring, totients
+from ddlopt.models.topology.permutations import hops_of, ring, totients
 from ddlopt.models.topology.solution import TopologyDesign
 
 Pair = tuple[int, int]
@@ -141,11 +141,6 @@ def refuses_rings(instance: TopologyInstance, rings: RingChoice) -> str | None:
             f"but a group has {largest}; use rings='generators', or 'relaxed' for a bound"
         )
     return None
-
-
-def hops_of(order: Order) -> list[Pair]:
-    """The (member, successor) pairs of a ring."""
-    return list(zip(order, order[1:] + order[:1], strict=True))
 
 
 def add_demand(
