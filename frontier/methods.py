@@ -89,6 +89,11 @@ ENTRIES = (
         storey="frontier",
     ),
     *entries(
+        "cluster/joint",
+        ("rolling", "heuristic", "nothing is known of a job before it arrives; what waits is scheduled anew", "rolling:Rolling"),
+        storey="frontier",
+    ),
+    *entries(
         "gossip/matchings",
         ("matchings-branch-and-bound", "exact", "branch and bound, complete where matchings are given or edges take equally long", "branch_and_bound:MatchingsBranchAndBound"),
         storey="frontier",

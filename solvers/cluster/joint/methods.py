@@ -19,5 +19,4 @@ ENTRIES = entries(
     ("refinement", "exact", "intervals of step times, sharpened where the gap comes from", "refinement:Refinement"),
     ("plans-and-flows", "exact", "one program of all plans and the schedule, for the tiniest", "models:formulations.plans_and_flows:PlansAndFlows"),
     ("apart", "heuristic", "plans, then widths, then order; each alone or with what comes after it", "apart:Apart"),
-    ("rolling", "heuristic", "nothing is known of a job before it arrives; what waits is scheduled anew", "rolling:Rolling"),
 )  # fmt: skip

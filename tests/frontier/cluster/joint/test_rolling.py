@@ -7,10 +7,10 @@ from jobs_brute_force import brute_force
 from volume import seeds
 
 import ddlopt
+from ddlopt.frontier.cluster.joint.rolling import rolled
 from ddlopt.instances.generators import generate
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.solvers.cluster.jobs.list_exchange import ListSearch
-from ddlopt.solvers.cluster.joint.rolling import rolled
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 

@@ -1,0 +1,1 @@
+"""Clusters: what was made beside the methods of the problems."""

@@ -1,0 +1,1 @@
+"""The problem ``cluster/joint``: what is lost where nothing is known of a job before it arrives."""
