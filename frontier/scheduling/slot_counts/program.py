@@ -1,7 +1,7 @@
 """Integer programs that are put together from the models of single slots."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ddlopt.models.scheduling.concave.piecewise import Pieces, outer_pieces
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import width_gains
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring
+from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import Capped
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
@@ -157,11 +158,14 @@ class Program:
         at_row, at_column, values = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         matrix = sparse.csr_array((values, (at_row, at_column)), shape=(self._height, self.size))
         matrix.indptr, matrix.indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+        unit = objective_unit(self.instance)  # solvers take costs below 1e-9 for none
+        cost, base = cost / unit, base / unit
         linear = LinearModel(
             True, cost, base, matrix, row_lower, row_upper, lower, upper, integer, columns, [None] * self._height, plain
         )
         outcome = Highs().solve_linear(linear, limits, seed, warm=bool(self._start))
-        return outcome, np.array([variable.value or 0.0 for variable in columns])
+        objective, bound = (None if each is None else each * unit for each in (outcome.objective, outcome.bound))
+        return replace(outcome, objective=objective, bound=bound), np.array([each.value or 0.0 for each in columns])
 
 
 def pieces_of(instance: SchedulingInstance) -> list[Pieces]:

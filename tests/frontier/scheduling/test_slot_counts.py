@@ -37,6 +37,20 @@ def test_it_ends_at_the_optimum_of_trying_everything(seed, shape):
     assert found.bound >= best.objective * (1 - 1e-6)
 
 
+def test_utilities_in_small_units_are_bounded_as_well():
+    """Of costs below 1e-9 solvers make none, and a bound would pass the optimum."""
+    instance = random_instance(np.random.default_rng(3), **SHAPES["uneven"])
+    small = instance.changed(
+        jobs=tuple(
+            job.model_copy(update={"utility": job.utility.model_copy(update={"value": job.utility.value * 2.0**-30})})
+            for job in instance.jobs
+        )
+    )
+    best, found = METHOD.solve(instance, ENOUGH), METHOD.solve(small, ENOUGH)
+    assert found.objective == best.objective * 2.0**-30
+    assert found.bound == best.bound * 2.0**-30
+
+
 def narrow(slots):
     """Two servers with a place each, three jobs that are faster on both: one of them runs in a slot, or two alone."""
     timing = RingTiming(gradient_bytes=1.0, bandwidth_bytes_per_s=1.0, forward_s_per_sample=1.0)
