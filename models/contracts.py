@@ -30,7 +30,7 @@ from pydantic import (
 
 from ddlopt.models.errors import DdloptError, InstanceError, SolutionError, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_text
-from ddlopt.models.refusals import InOneLine, one_line
+from ddlopt.models.refusals import InOneLine, one_line, taken_for
 from ddlopt.models.sizes import refuse_odd_figures
 
 if TYPE_CHECKING:
@@ -227,6 +227,9 @@ class _Document(BaseModel, metaclass=InOneLine):
             data = parsed(text)
         except ValueError as problem:
             raise cls.error(f"{origin}: not valid JSON: {problem}") from None
+        other = taken_for(data, "instance" if issubclass(cls, Instance) else "solution")
+        if other is not None:
+            raise cls.error(f"{origin} {other}")
         return cls.from_data(data, origin)
 
     @classmethod

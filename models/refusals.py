@@ -30,6 +30,33 @@ def one_line(problem: ValidationError, kind: str, data: Any, origin: str) -> str
     return line.replace("\n", " ")
 
 
+def taken_for(data: Any, wanted: str) -> str | None:
+    """What a file is that was given in place of an instance or a solution; None where it may be what is wanted.
+
+    Parameters
+    ----------
+    data : object
+        As JSON says it.
+    wanted : {"instance", "solution"}
+    """
+    if not isinstance(data, Mapping):
+        return None
+    fields = set(data)
+    if {"format", "instance", "claim"} <= fields:
+        return f"is a certificate for {data['instance']!r}; `ddlopt check NAME --certificate FILE` checks it"
+    if {"method", "status", "objective", "checked"} <= fields:
+        return "is a result, as --json prints it; `ddlopt solve --out FILE` writes the solution"
+    if wanted == "instance" and "name" not in fields and {"instance", "instance_digest"} <= fields:
+        return f"is a solution of {data['instance']!r}; expected the instance"
+    if wanted == "instance" and "family" not in fields and "model_type" in fields:
+        return (
+            "is the configuration of a transformer; `ddlopt convert FILE --from transformer-pipeline -o FILE` reads it"
+        )
+    if wanted == "solution" and "instance" not in fields and {"family", "name"} <= fields:
+        return f"is the instance {data['name']!r}; expected a solution of it"
+    return None
+
+
 if TYPE_CHECKING:  # type checkers know by pydantic's own metaclass, and not by one derived from it, what a class takes
     from pydantic._internal._model_construction import ModelMetaclass
 

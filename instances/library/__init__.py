@@ -12,6 +12,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import InstanceError, UnknownNameError
 from ddlopt.models.reading import parsed, read_text
+from ddlopt.models.refusals import taken_for
 
 RECORDS = "records.json"
 """The file in a family's folder that is no instance."""
@@ -157,6 +158,9 @@ def _read(path: Path) -> Instance:
         data = parsed(read_text(path))
     except Exception:  # the reader says what is wrong
         return family(FAMILY_NAMES[0]).instance.from_file(path)
+    other = taken_for(data, "instance")
+    if other is not None:
+        raise InstanceError(f"{path} {other}")
     its_family = data.get("family", FAMILY_NAMES[0]) if isinstance(data, Mapping) else FAMILY_NAMES[0]
     if its_family not in FAMILY_NAMES:
         raise InstanceError(f"{path}: family is {its_family!r}; use one of: {', '.join(FAMILY_NAMES)}")

@@ -149,6 +149,35 @@ def test_a_wrong_solution(refused, tmp_path, tiny_solution, spoil, says):
     assert says in refused("solve", TINY, "--method", "rings-and-routes", "--start", file)
 
 
+@pytest.mark.parametrize(
+    ("data", "as_instance", "as_solution"),
+    [
+        (
+            {"format": "ddlopt", "instance": "x", "instance_digest": "", "claim": {}},
+            "is a certificate for 'x'",
+            "is a certi",
+        ),
+        (
+            {"method": "m", "status": "optimal", "objective": 1, "checked": True},
+            "is a result, as --json",
+            "is a result",
+        ),
+        (
+            {"family": "topology", "instance": "x", "instance_digest": None},
+            "is a solution of 'x'; expected the",
+            "links",
+        ),
+        ({"family": "topology", "name": "x"}, "servers: is missing", "is the instance 'x'; expected a solution"),
+        ({"model_type": "llama", "hidden_size": 8}, "--from transformer-pipeline", "is missing"),
+    ],
+    ids=lambda each: "" if isinstance(each, str) else " ".join(each),
+)
+def test_another_kind_of_file(refused, tmp_path, data, as_instance, as_solution):
+    file = written(tmp_path, "file.json", json.dumps(data))
+    assert as_instance in refused("show", file)
+    assert as_solution in refused("check", TINY, file)
+
+
 def test_a_solution_of_another_instance(refused, tmp_path, tiny_solution):
     file = written(tmp_path, "solution.json", tiny_solution)
     assert "made for instance 'tiny-n4-d2'" in refused("check", "topology/tiny-n5-d2", file)
