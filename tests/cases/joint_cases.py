@@ -1,6 +1,7 @@
 """Few jobs with plans of every kind, odd on purpose, and proven times of all of their problems."""
 
 import random
+from functools import cache
 
 import pipeline_cases
 import step_cases
@@ -71,6 +72,7 @@ def proven_tables(instance):
         return None
 
 
+@cache
 def least_s(inner):
     """Of every plan; None where there is none."""
     if inner.family == "codesign":

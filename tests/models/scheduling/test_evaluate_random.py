@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scheduling_brute_force import Choice, brute_force, job_rates, least_rings, random_instance, slot_energy_j
-from volume import for_each
+from volume import for_each, slow
 
 from ddlopt.models.scheduling import Run, Schedule, evaluate
 
@@ -122,10 +122,11 @@ def slow_check(asked, answer):
 
 
 @for_each("shape", SHAPES)
-def test_a_slow_second_implementation_agrees(shape):
+@pytest.mark.parametrize("draws", [20, slow(40)])
+def test_a_slow_second_implementation_agrees(shape, draws):
     rng = np.random.default_rng(1)
     seen = Counter()
-    for _ in range(40):
+    for _ in range(draws):
         asked = random_instance(rng, slots=5, **SHAPES[shape])
         answer = random_schedule(rng, asked)
         objective, wrong = slow_check(asked, answer)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scheduling_brute_force import random_instance
-from volume import for_each
+from volume import for_each, slow
 
 from ddlopt.models.scheduling import Contention, Job, Network, RingTiming, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.pool import schedule_of_places
@@ -54,10 +54,11 @@ class Random:
     ],
 )
 @for_each("preemptive", [True, False])
-def test_what_is_packed_stands_the_check(kind, preemptive):
+@pytest.mark.parametrize("draws", [20, slow(40)])
+def test_what_is_packed_stands_the_check(kind, preemptive, draws):
     rng = np.random.default_rng(3)
     split = 0
-    for seed in range(40):
+    for seed in range(draws):
         drawn = random_instance(rng, jobs=4, slots=5, deadlines=True, min_workers=True, preemptive=preemptive, **kind)
         outcome = simulate(drawn, Random(seed), Clock(Limits(), None), "random")
         found = evaluate(drawn, outcome.schedule)
