@@ -12,7 +12,7 @@ from ddlopt.frontier.scheduling.bounds import typed_bound
 from ddlopt.frontier.scheduling.prices.offers import pools_of
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.scheduling import Job, RingTiming, SchedulingInstance, ServerGroup
+from ddlopt.models.scheduling import Job, RingTiming, Run, Schedule, SchedulingInstance, ServerGroup, evaluate
 from ddlopt.models.scheduling.bounds import bound
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.problem import PROBLEM
@@ -37,6 +37,15 @@ def test_bounds_hold(objective, seed):
     assert sign * bound(asked) >= sign * PROBLEM.tightest_bound(asked) >= sign * best.objective - 1e-9
     if objective == "makespan":
         assert exact_time_bound(asked) <= best.objective
+
+
+def test_a_server_that_does_not_exist_has_no_type():
+    asked = random_instance(np.random.default_rng(2), types="apart", places=(2, 2))
+    job = next(i for i, job in enumerate(asked.jobs) if job.speeds)
+    for server in (-1, asked.server_count):
+        run = Run(job=job, start=asked.jobs[job].arrival, slots=1, workers=((server, 1),))
+        found = evaluate(asked, Schedule(instance=asked.name, runs=(run,)))
+        assert "server_exists" in {violation.kind for violation in found.violations}
 
 
 def drawn(seed, **features):
