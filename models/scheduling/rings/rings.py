@@ -130,9 +130,8 @@ def find_ring(
 ) -> Ring | None:
     """A ring through servers within the bandwidth that is left; None if none is found.
 
-    On a tree there is one, or none. Otherwise servers are inserted where the ring grows least, and its hops are routed
-    one by one over what is left; where that fails, the ring goes to the nearest server next, from each start. This may
-    miss a ring.
+    On a tree there is one, or none. Otherwise the ring goes to the nearest server next, over what is left, from one
+    start after another until one comes back. This may miss a ring.
 
     Parameters
     ----------
@@ -158,14 +157,8 @@ def find_ring(
         fits = all(_times(network, residual, arc, rate) for arc in itertools.pairwise((*ring, ring[0])))
         return ring if fits else None
     room = _Room(network, residual, rate)
-    order = _insertion_order(room, wanted)
-    if order is None:
-        return None
-    walk = room.walk_through(order)
-    starts = iter(wanted)
-    while walk is None and (start := next(starts, None)) is not None:
-        walk = room.walk_to_nearest(start, wanted)
-    return walk
+    walks = (room.walk_to_nearest(start, wanted) for start in wanted)
+    return next((walk for walk in walks if walk is not None), None)
 
 
 def _network(instance: SchedulingInstance) -> Network:
@@ -281,17 +274,6 @@ class _Room:
                     heappush(heap, (further, target))
         return length, before
 
-    def walk_through(self, order: Sequence[int]) -> Ring | None:
-        """The ring with servers in this order, each hop over a shortest path; None where one has no path."""
-        used: Counter[Arc] = Counter()
-        ring: list[int] = []
-        for start, end in zip(order, (*order[1:], order[0]), strict=True):
-            _, before = self.paths_from(start, used)
-            if end not in before:
-                return None
-            ring += self._take(_path(before, start, end), used)
-        return tuple(ring)
-
     def walk_to_nearest(self, start: int, servers: Sequence[int]) -> Ring | None:
         """The ring that goes on to the nearest server that it has not visited, and back to the start at the end."""
         used: Counter[Arc] = Counter()
@@ -303,16 +285,12 @@ class _Room:
             if not targets:
                 return None
             end = min(targets, key=lambda node: (length[node], node))
-            ring += self._take(_path(before, here, end), used)
+            path = _path(before, here, end)
+            used.update(itertools.pairwise(path))
+            ring += path[:-1]
             left -= set(ring) | {end}
             here = end
         return tuple(ring)
-
-    @staticmethod
-    def _take(path: list[int], used: Counter[Arc]) -> list[int]:
-        """Note the passes of a path; its nodes without the last."""
-        used.update(itertools.pairwise(path))
-        return path[:-1]
 
 
 def _path(before: Mapping[int, int], start: int, end: int) -> list[int]:
@@ -320,20 +298,3 @@ def _path(before: Mapping[int, int], start: int, end: int) -> list[int]:
     while path[-1] != start:
         path.append(before[path[-1]])
     return path[::-1]
-
-
-def _insertion_order(room: _Room, servers: Sequence[int]) -> list[int] | None:
-    """An order in which the shortest paths between neighbours are short: cheapest insertion; None if some has none."""
-    length = {server: room.paths_from(server, {})[0] for server in servers}
-    if any(other not in length[server] for server in servers for other in servers):
-        return None
-    order, left = [servers[0]], list(servers[1:])
-    while left:
-        _, server, place = min(
-            (length[u][new] + length[new][v] - (length[u][v] if u != v else 0.0), new, place + 1)
-            for place, (u, v) in enumerate(zip(order, (*order[1:], order[0]), strict=True))
-            for new in left
-        )
-        order.insert(place, server)
-        left.remove(server)
-    return order
