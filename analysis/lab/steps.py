@@ -5,6 +5,7 @@ from ddlopt.solvers.chain import Step
 
 _PRIORS = "ddlopt.analysis.lab.plan_prior"
 STEPS = (
+    Step("deployment/tag", "bound", later(f"{_PRIORS}.bound_prior:from_bound")),
     Step("deployment/tag", "learned", later(f"{_PRIORS}.priors:learned")),
     Step("deployment/tag", "graph", later(f"{_PRIORS}.priors:graph"), (f"{_PRIORS}.feedback",)),
 )

@@ -11,6 +11,7 @@ from ddlopt.analysis.lab.plan_prior.graph_network import log_probabilities
 from ddlopt.analysis.lab.plan_prior.network import Weights, probabilities, trained
 from ddlopt.solvers.deployment.plan.priors import Prior, State, TablePrior
 from ddlopt.solvers.deployment.plan.rater import PlanRater
+from ddlopt.solvers.heuristic import Clock
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,11 +34,11 @@ class GraphPrior(Prior):
         return probability
 
 
-def learned(rater: PlanRater) -> TablePrior:
+def learned(rater: PlanRater, _: Clock) -> TablePrior:
     """What a small graph network says, which was trained on other networks and devices (``train_small``)."""
     return TablePrior(probabilities(trained(), features(rater.instance, rater.actions)))
 
 
-def graph(rater: PlanRater) -> GraphPrior:
+def graph(rater: PlanRater, _: Clock) -> GraphPrior:
     """What the larger network says, with the weights of the package."""
     return GraphPrior(rater, trained(GRAPH_WEIGHTS))

@@ -138,8 +138,8 @@ class Tag(Heuristic, uses=("seed",)):
     Parameters
     ----------
     prior : str
-        "uniform", "bound", or one that a package announces, such as the learned ones of ``ddlopt.analysis.lab``,
-        "learned" and "graph": see :mod:`ddlopt.solvers.deployment.plan.priors`.
+        "uniform", or one that a package announces, such as those of ``ddlopt.analysis.lab``, "bound", "learned" and
+        "graph": see :mod:`ddlopt.solvers.deployment.plan.priors`.
     playouts : int
         As many as TAG's default; fewer where the time is up.
     by_speed : bool
@@ -165,7 +165,7 @@ class Tag(Heuristic, uses=("seed",)):
         if self.prior not in OWN and self.prior not in known():
             raise ValueError(
                 f"prior is {self.prior!r}; use one of: {', '.join(known())}. Others are announced by packages; where "
-                "ddlopt's own 'learned' and 'graph' are missing, install ddlopt again"
+                "ddlopt's own 'bound', 'learned' and 'graph' are missing, install ddlopt again"
             )
         if self.playouts < 1:
             raise ValueError(f"playouts is {self.playouts}; it must be at least 1")

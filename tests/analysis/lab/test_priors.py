@@ -7,6 +7,7 @@ import pytest
 
 from ddlopt.analysis import pytorch
 from ddlopt.analysis.lab.plan_prior import train_small
+from ddlopt.analysis.lab.plan_prior.bound_prior import from_bound
 from ddlopt.analysis.lab.plan_prior.features import ACTION_FEATURES, NODE_FEATURES, features
 from ddlopt.analysis.lab.plan_prior.network import probabilities, trained
 from ddlopt.instances.generators.deployment import generate
@@ -73,7 +74,7 @@ def test_prior_of_the_bound_prefers_the_only_device_that_is_worth_anything():
         "bandwidth_bytes_per_s": [[0, 1], [1, 0]],
     }
     rater = PlanRater(DeploymentInstance.from_data(data), ("even",))
-    table = rows(priors.from_bound(rater, Clock(Limits(), None)), rater.instance)
+    table = rows(from_bound(rater, Clock(Limits(), None)), rater.instance)
     # Model parallelism on both may have all operators on the fast one; a split by speed is not offered.
     poor = [Action((0,), "all_reduce"), *(Action((0, 1), mode) for mode in ("all_reduce", "parameter_server"))]
     worst = [rater.actions.index(action) for action in poor]
@@ -85,7 +86,7 @@ def test_prior_of_the_bound_is_uniform_where_time_is_up():
     rater = PlanRater(instance, ("even",))
     clock = Clock(Limits(), None)
     clock.interrupted = True
-    table = rows(priors.from_bound(rater, clock), instance)
+    table = rows(from_bound(rater, clock), instance)
     np.testing.assert_array_equal(table, rows(priors.uniform(rater), instance))
 
 

@@ -268,6 +268,6 @@ def test_bad_options():
 
 def test_a_learned_prior_that_no_package_announces_is_one_clear_line(monkeypatch):
     monkeypatch.setattr(chain, "steps", lambda method, kind=None: ())
-    with pytest.raises(ValueError, match=r"use one of: uniform, bound\. Others are announced by packages") as told:
+    with pytest.raises(ValueError, match=r"use one of: uniform\. Others are announced by packages") as told:
         Tag(prior="graph")
     assert "\n" not in str(told.value)
