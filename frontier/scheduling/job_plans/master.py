@@ -1,6 +1,7 @@
 """The programs over plans of jobs: the linear one, kept in HiGHS from round to round, and the one in whole plans."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.frontier.engines.columns import INF, RestrictedMaster
+from ddlopt.models.units import unit_of
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -38,6 +40,8 @@ class PlanMaster:
         self.plans: list[Plan] = []
         self._capacities, self._jobs = capacities, jobs
         self._program = RestrictedMaster("plans")
+        self._unit = 0.0
+        """Of worths, near that of the first plan that has any: solvers take costs below 1e-9 for none."""
         for limit in [*capacities.tolist(), *[1.0] * jobs]:
             self._program.add_row(-INF, limit)
 
@@ -46,7 +50,8 @@ class PlanMaster:
         used, mine = np.flatnonzero(plan.uses), len(self._capacities)
         # Rows of jobs stand between those of capacities and those of cuts.
         rows = np.append(np.where(used < mine, used, used + self._jobs), mine + plan.job)
-        self._program.add(-plan.worth, rows, np.append(plan.uses[plan.uses != 0], 1.0))
+        self._unit = self._unit or (unit_of(abs(plan.worth), parts=1) if plan.worth else 0.0)
+        self._program.add(-plan.worth / (self._unit or 1.0), rows, np.append(plan.uses[plan.uses != 0], 1.0))
         self.plans.append(plan)
 
     def cut(self, uses: Floats, limit: float) -> None:
@@ -66,7 +71,8 @@ class PlanMaster:
             return Optimum(0.0, np.zeros(len(self._capacities)), np.zeros(0))
         found, mine = self._program.solve(), len(self._capacities)
         prices = np.maximum(0.0, -np.concatenate((found.duals[:mine], found.duals[mine + self._jobs :])))
-        return Optimum(-found.value, prices, found.values)
+        unit = self._unit or 1.0
+        return Optimum(-found.value * unit, prices * unit, found.values)
 
     def whole_plans(self, start: Sequence[int], limits: Limits, seed: int) -> tuple[list[Plan], Outcome]:
         """The best choice of whole plans that is found, from the places of those in ``start``."""
@@ -91,9 +97,12 @@ class PlanMaster:
         for places in by_job:
             if places:
                 model.rows.add(_sum([1.0] * len(places), [taken[place] for place in places]) <= 1)
-        worths = [plan.worth for plan in self.plans]
+        unit = self._unit or 1.0
+        worths = [plan.worth / unit for plan in self.plans]
         model.objective = pyo.Objective(expr=_sum(worths, taken), sense=pyo.maximize)
         outcome = Highs().solve(model, limits, seed, warm=True)
+        objective, bound = (None if each is None else each * unit for each in (outcome.objective, outcome.bound))
+        outcome = replace(outcome, objective=objective, bound=bound)
         if outcome.objective is None:
             return [], outcome
         return [plan for plan, variable in zip(self.plans, taken, strict=True) if variable.value > 0.5], outcome

@@ -99,18 +99,20 @@ def test_refuses_what_takes_minutes():
     assert "use lp-guided" in JobPlans().refuses(contended(1000, 400, 256))
 
 
-def test_master_prices_its_capacities():
+@pytest.mark.parametrize("unit", [1.0, 2.0**-40])
+def test_master_prices_its_capacities(unit):
     # Two units; jobs worth 3 for two units, and 2 or 1 for one unit each.
     master = PlanMaster(np.array([2.0]), 3)
     for job, (use, worth) in enumerate(((2.0, 3.0), (1.0, 2.0), (1.0, 1.0))):
-        master.add(Plan(job, np.array([int(use)]), np.array([use]), worth))
+        master.add(Plan(job, np.array([int(use)]), np.array([use]), worth * unit))
     optimum = master.solve()
-    assert optimum.value == pytest.approx(3.5)
-    assert optimum.prices == pytest.approx([1.5])
+    assert optimum.value / unit == pytest.approx(3.5)
+    assert optimum.prices / unit == pytest.approx([1.5])
     assert optimum.shares == pytest.approx([0.5, 1.0, 0.0])
     plans, outcome = master.whole_plans([0], Limits(), 0)
-    assert outcome.objective == pytest.approx(3.0)
-    assert sum(plan.worth for plan in plans) == pytest.approx(3.0)
+    assert outcome.objective / unit == pytest.approx(3.0)
+    assert outcome.bound / unit == pytest.approx(3.0)
+    assert sum(plan.worth for plan in plans) / unit == pytest.approx(3.0)
     master.close()
 
 
