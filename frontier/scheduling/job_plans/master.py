@@ -15,6 +15,9 @@ from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
+_ORDINARY = (1e-3, 1e3)
+"""Worths that are counted as they are."""
+
 
 class Plan(NamedTuple):
     """What one job does in all slots: (T,) choices, what it uses of (rows,) capacities and then cuts, and its worth."""
@@ -41,7 +44,7 @@ class PlanMaster:
         self._capacities, self._jobs = capacities, jobs
         self._program = RestrictedMaster("plans")
         self._unit = 0.0
-        """Of worths, near that of the first plan that has any: solvers take costs below 1e-9 for none."""
+        """Of worths: 1 where they are ordinary numbers, else near the first one, as solvers drop costs below 1e-9."""
         for limit in [*capacities.tolist(), *[1.0] * jobs]:
             self._program.add_row(-INF, limit)
 
@@ -50,7 +53,8 @@ class PlanMaster:
         used, mine = np.flatnonzero(plan.uses), len(self._capacities)
         # Rows of jobs stand between those of capacities and those of cuts.
         rows = np.append(np.where(used < mine, used, used + self._jobs), mine + plan.job)
-        self._unit = self._unit or (unit_of(abs(plan.worth), parts=1) if plan.worth else 0.0)
+        if plan.worth and not self._unit:
+            self._unit = 1.0 if _ORDINARY[0] < abs(plan.worth) < _ORDINARY[1] else unit_of(abs(plan.worth), parts=1)
         self._program.add(-plan.worth / (self._unit or 1.0), rows, np.append(plan.uses[plan.uses != 0], 1.0))
         self.plans.append(plan)
 
