@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -55,9 +55,13 @@ class OwnCertificate:
     claim: Fraction
 
     @classmethod
-    def own_fields(cls) -> tuple[str, ...]:
-        """Names of the fields that are not shared."""
-        return tuple(each.name for each in fields(cls) if each.name not in _SHARED)
+    def own_fields(cls, optional: bool) -> tuple[str, ...]:
+        """Names of the fields that are not shared: those that every file has, or those with a default, which may lack.
+
+        A file has no optional field that says nothing.
+        """
+        own = (each for each in fields(cls) if each.name not in _SHARED)
+        return tuple(each.name for each in own if optional == (each.default_factory is not MISSING))
 
     @classmethod
     def fault(cls, data: dict[str, Any]) -> str | None:
@@ -85,8 +89,8 @@ class OwnCertificate:
         SolutionError
             If a field is missing, or of another type.
         """
-        own, wanted = cls.own_fields(), {*_SHARED, *cls.own_fields()}
-        if not isinstance(data, dict) or set(data) != wanted or data["format"] != cls.format:
+        wanted, more = {*_SHARED, *cls.own_fields(optional=False)}, set(cls.own_fields(optional=True))
+        if not isinstance(data, dict) or set(data) - more != wanted or data["format"] != cls.format:
             raise SolutionError(f"{origin}: is no {cls.kind} certificate; expected the fields {sorted(wanted)}")
         if type(data["version"]) is not int or data["version"] != 1:
             raise SolutionError(f"{origin}: version is {data['version']!r}; expected 1")
@@ -98,13 +102,15 @@ class OwnCertificate:
         wrong = cls.fault(data)
         if wrong:
             raise SolutionError(f"{origin}: {wrong}")
-        return cls(data["instance"], data["instance_digest"], Fraction(data["claim"]), *(data[name] for name in own))
+        own = {name: each for name, each in data.items() if name not in ("format", "version", "claim")}
+        return cls(claim=Fraction(data["claim"]), **own)
 
     @property
     def text(self) -> str:
         """The file's content."""
         data = {"format": self.format, "version": 1, "instance": self.instance, "instance_digest": self.instance_digest}
-        own = {name: getattr(self, name) for name in self.own_fields()}
+        own = {name: getattr(self, name) for name in self.own_fields(optional=False)}
+        own |= {name: each for name in self.own_fields(optional=True) if (each := getattr(self, name))}
         return json.dumps(data | {"claim": str(self.claim)} | own, ensure_ascii=False, separators=(",", ":")) + "\n"
 
     def save(self, path: str | Path) -> None:

@@ -1,13 +1,12 @@
 """The file of a proof for schedules by prices, read as if an enemy had written it."""
 
 import itertools
-import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ddlopt.certificates.scheduling.patterns import dearest, options_of, rooms_o
 from ddlopt.certificates.scheduling.plans import Offers, TooManyError, beaten
 from ddlopt.certificates.scheduling.relaxed import PARTS, Cluster, Ints, cheapest, offered, worths
 from ddlopt.certificates.scheduling.ring_rows import ring_rows
-from ddlopt.models.errors import NotApplicableError, RefutedError, SolutionError
+from ddlopt.models.errors import NotApplicableError, RefutedError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import AllOrNothing
 
@@ -75,33 +74,6 @@ class PriceCertificate(OwnCertificate):
     charges: list[list[list[int]]] = field(default_factory=list)
 
     @classmethod
-    def own_fields(cls) -> tuple[str, ...]:
-        """Those that every file has."""
-        return tuple(name for name in super().own_fields() if name != "charges")
-
-    @classmethod
-    def from_data(cls, data: Any, origin: str = "certificate") -> Self:
-        """From what JSON gives; a file without charges has none."""
-        if not isinstance(data, dict) or "charges" not in data:
-            return super().from_data(data, origin)
-        found = super().from_data({name: value for name, value in data.items() if name != "charges"}, origin)
-        charges = data["charges"]
-        rows: list[Any] = charges if _are_lists(charges) else [None]
-        if not rows or not all(_are_lists(row) and all(map(_is_number, itertools.chain(*row))) for row in rows):
-            raise SolutionError(
-                f"{origin}: charges has a list of lists for each slot, of whole numbers of 0 to {_LARGEST}"
-            )
-        return replace(found, charges=charges)
-
-    @property
-    def text(self) -> str:
-        """The file's content."""
-        if not self.charges:
-            return super().text
-        more = json.dumps(self.charges, separators=(",", ":"))
-        return f'{super().text.rstrip()[:-1]},"charges":{more}}}\n'
-
-    @classmethod
     def fault(cls, data: dict[str, Any]) -> str | None:
         """Whole numbers, none negative."""
         if not _is_number(data["scale"]) or data["scale"] < 1:
@@ -112,6 +84,10 @@ class PriceCertificate(OwnCertificate):
             return f"prices has a list for each slot, of whole numbers of 0 to {_LARGEST}"
         if not isinstance(data["surplus"], list) or not all(map(_is_number, data["surplus"])):
             return f"surplus is a list of whole numbers of 0 to {_LARGEST}"
+        charges = data.get("charges", [[]])
+        rows = bool(charges) and _are_lists(charges) and all(map(_are_lists, charges))
+        if not rows or not all(map(_is_number, itertools.chain(*itertools.chain(*charges)))):
+            return f"charges has a list of lists for each slot, of whole numbers of 0 to {_LARGEST}"
         return None
 
     def check(self, instance: SchedulingInstance, expired: Callable[[], bool]) -> int:
