@@ -83,6 +83,7 @@ ENTRIES = (
     ),
     *entries(
         "aggregation/graph",
+        ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "frontier:formulations.single_layer_flow:SingleLayerFlow"),
         ("rate-messages", "exact", "rates of jobs that need not merge as an integer program over messages and levels", "frontier:formulations.rate_messages:RateMessages"),
         ("graph-trees", "exact", "utilization or congestion by column generation over trees of jobs", "column_generation.trees:GraphTrees"),
         ("graph-negotiation", "heuristic", "goal congestion; ours, jobs negotiate for links and aggregators at prices that rise", "negotiation:GraphNegotiation"),

@@ -9,13 +9,13 @@ from benchmarks.harness import Benchmark, Option, timed
 from ddlopt.analysis.aggregation_front import front
 from ddlopt.frontier.aggregation.graph.column_generation.trees import GraphTrees
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
+from ddlopt.frontier.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.instances import load
 from ddlopt.instances.generators.aggregation.graph import fat_tree, leaf_spine, random_graph, torus
 from ddlopt.models.aggregation import GraphInstance
 from ddlopt.models.aggregation.graph.bounds import graph_bound
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.solvers.aggregation.graph.search import GraphSearch
 from ddlopt.solvers.contracts import Result
 from ddlopt.solvers.exact import Exact, lp_relaxation

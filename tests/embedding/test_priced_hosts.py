@@ -16,12 +16,12 @@ from topology_cases import all_to_all
 from volume import slow
 
 import ddlopt
+from ddlopt.frontier.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.one_piece.plans import plans
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
 from ddlopt.frontier.topology.formulations.circulant import CirculantDesign
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
 from ddlopt.models.aggregation.registers.batches import merged
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement, twins_of

@@ -15,6 +15,7 @@ from volume import slow
 
 import ddlopt
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
+from ddlopt.frontier.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.frontier.scheduling.formulations.configurations import Configurations
 from ddlopt.frontier.scheduling.formulations.one_piece.one_piece import OnePiece
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import RigidGangs
@@ -23,7 +24,6 @@ from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import 
 from ddlopt.frontier.topology.formulations.sip_ml import MaxMinCircuits
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
 from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement

@@ -27,6 +27,7 @@ from volume import slow, spread
 import ddlopt.models
 from ddlopt import instances
 from ddlopt.frontier.aggregation.graph.formulations.rate_messages import RateMessages
+from ddlopt.frontier.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.frontier.codesign.formulations.whole_ports import WholePorts
 from ddlopt.frontier.deployment.microbatches.formulations.ordered_passes import OrderedPasses
 from ddlopt.frontier.deployment.partition.formulations.latency_partition import LatencyPartition
@@ -39,7 +40,6 @@ from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import 
 from ddlopt.frontier.topology.formulations.sip_ml import MaxMinCircuits
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
 from ddlopt.models.aggregation.registers.formulations.count_placement import CountPlacement
 from ddlopt.models.aggregation.registers.formulations.pair_placement import PairPlacement

@@ -72,7 +72,6 @@ def strategy(instance: GraphInstance, name: str) -> Method:
 ENTRIES = entries(
     ROOM,
     ("graph", "exact", "utilization or congestion as an integer program with raw messages and sums", _graph),
-    ("graph-plain", "exact", "utilization or congestion as an integer program of one layer", "models:formulations.single_layer_flow:SingleLayerFlow"),
     ("rate-levels", "exact", "rates of merging jobs as an integer program over levels", _rates),
     ("first-switch", "heuristic", "shortest routes; the first switch with a free slot aggregates", "strategies:ShortestRoutes", {"rule": "first-switch"}),
     ("takahashi-matsuyama", "heuristic", "Steiner trees, the nearest worker first", "search:TakahashiMatsuyama"),

@@ -43,8 +43,7 @@ class GraphAggregation(FormulationBase):
     forward may aggregate a single message. Slots, the number of aggregators, connections and merging are rows in a, h
     and y.
 
-    The two layers and their rows are ours; the model of one layer is
-    :class:`~ddlopt.models.aggregation.graph.formulations.single_layer_flow.SingleLayerFlow`.
+    The two layers and their rows are ours; published programs have one layer, ``graph-plain``.
 
     Ports
     -----

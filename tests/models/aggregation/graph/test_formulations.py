@@ -7,11 +7,11 @@ import pyomo.environ as pyo
 import pytest
 from aggregation_graph_cases import optimum, random_instance, star
 
+from ddlopt.frontier.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.instances.generators.aggregation.graph import fat_tree
 from ddlopt.models.aggregation import GraphInstance, evaluate
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels, rate_levels
-from ddlopt.models.aggregation.graph.formulations.single_layer_flow import SingleLayerFlow
 from ddlopt.models.aggregation.graph.network import job_network
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import Exact, build_model, lp_relaxation
