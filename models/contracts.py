@@ -5,6 +5,7 @@ Nothing here knows a family or a solver.
 
 import functools
 import hashlib
+import io
 import json
 import math
 import reprlib
@@ -254,7 +255,13 @@ class _Document(BaseModel, metaclass=InOneLine):
 
     def to_json(self, indent: int | None = 1) -> str:
         """JSON text of the document; ``from_json`` gives it back unchanged."""
-        return json.dumps(self.model_dump(mode="json"), indent=indent, allow_nan=False, ensure_ascii=False)
+        encoder = json.JSONEncoder(indent=indent, allow_nan=False, ensure_ascii=False)
+        data = self.model_dump(mode="json")
+        if indent is None:
+            return encoder.encode(data)
+        text = io.StringIO()  # `encode` keeps a string of each figure until the end: 150 MB more for 82 000 jobs
+        text.writelines(encoder.iterencode(data))
+        return text.getvalue()
 
     @property
     def digest(self) -> str:
