@@ -7,8 +7,8 @@ from partition_cases import optimum, several
 from volume import for_each, slow
 
 from ddlopt import instances
+from ddlopt.certificates.deployment.partition.exact_bounds import exact_partition_bound
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
-from ddlopt.models.deployment.partition.exact_bounds import exact_partition_bound
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
 
 
