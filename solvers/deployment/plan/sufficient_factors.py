@@ -9,6 +9,7 @@ import numpy as np
 from ddlopt.models.compression import SfbInstance, SfbSelection
 from ddlopt.models.compression.sfb.instance import Operator, Tensor
 from ddlopt.models.deployment import Deployment, DeploymentInstance
+from ddlopt.models.deployment.plan.simulator.tasks import collective_bandwidth
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.plan.data_parallel import DataParallel
 from ddlopt.solvers.deployment.plan.rater import Rating
@@ -36,7 +37,7 @@ def factor_instance(instance: DeploymentInstance, deployment: Deployment) -> Sfb
                 name=f"{place} {operator.name}",
                 time_s=float(np.mean([operator.times_s[kind][0] for kind in types])),
                 replicas=replicas,
-                bandwidth_bytes_per_s=_bandwidth(instance, plan.device_groups),
+                bandwidth_bytes_per_s=collective_bandwidth(instance, plan.device_groups),
                 gradient_bytes=operator.gradient_bytes,
                 can_duplicate=plan.mode == "all_reduce" and replicas > 1,
             )
@@ -47,13 +48,6 @@ def factor_instance(instance: DeploymentInstance, deployment: Deployment) -> Sfb
     )
     # The penalty is the microsecond of TAG's released code.
     return SfbInstance(name=instance.name, operators=tuple(operators), tensors=tensors, duplication_penalty_s=1e-6)
-
-
-def _bandwidth(instance: DeploymentInstance, chosen: tuple[int, ...]) -> float:
-    if len(chosen) == 1:
-        return instance.device_groups[chosen[0]].bandwidth_bytes_per_s
-    between = instance.bandwidth_bytes_per_s[np.ix_(chosen, chosen)]
-    return float(between[~np.eye(len(chosen), dtype=bool)].min())
 
 
 def duplicated_by_cut(instance: DeploymentInstance, deployment: Deployment) -> tuple[int, ...]:
