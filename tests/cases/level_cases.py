@@ -7,8 +7,11 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ddlopt.instances.generators.compression import generate
+from ddlopt.instances.odd import odd_instance
 from ddlopt.models.compression import LevelInstance, LevelPlan, evaluate
 from ddlopt.models.compression.levels.instance import error_at
+from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.contracts import Limits
 
 
 def random_levels(seed, **options):
@@ -60,3 +63,13 @@ def optimum(instance):
     checked = evaluate(instance, LevelPlan(instance=instance.name, levels=tuple(levels)))
     assert not checked.violations
     return float(checked.objective)
+
+
+def a_little_late():
+    """An instance whose optimum takes longer than the time budget by less than what the check lets pass; its error."""
+    instance = odd_instance("compression/levels", None, 0)
+    best = method("overlap-timeline", "compression").solve(instance, Limits(10.0, 0.0))
+    time_s = evaluate(instance, best.solution).details["time_s"]
+    tight = instance.changed(time_budget_s=time_s * (1 - 9e-10))
+    assert evaluate(tight, best.solution.changed(instance_digest=None)).feasible
+    return tight, best.objective

@@ -13,10 +13,10 @@ from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.units import excess_room
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
 
 _HAIR = 10 * ROUNDING
-"""Relative room in the time budget for sums that differ in their last digits."""
+"""Added to the weight of every option, so that none has no weight at all."""
 _STEEPER = (0.0, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Other prices of the error that are tried with the best weights of the times."""
 
@@ -75,9 +75,9 @@ class Pricing:
 
     @cached_property
     def time_limit_s(self) -> float:
-        """The time budget, with room for rounding."""
+        """The time budget, with what the check lets pass."""
         budget = self.instance.time_budget_s
-        return np.inf if budget is None else budget * (1 + _HAIR)
+        return np.inf if budget is None else budget * (1 + FEASIBILITY_TOL)
 
     @cached_property
     def relaxed(self) -> DualBound:

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from level_cases import a_little_late
 from shared_data import shared_data
 from timeline_brute_force import brute_force, random_timeline_case
 from volume import for_each, seeds
@@ -273,3 +274,8 @@ def test_the_search_ends_after_so_many_parts():
     assert result.details["parts"] == 3
     assert result.status is Status.FEASIBLE
     assert result.bound < result.objective
+
+
+def test_a_plan_that_the_check_lets_pass_is_bounded():
+    tight, optimum = a_little_late()
+    assert LabelSetting().solve(tight, Limits(10.0, 0.0)).bound <= optimum * (1 + 1e-9)

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from level_cases import brute_force, optimum, random_levels, with_budget
+from level_cases import a_little_late, brute_force, optimum, random_levels, with_budget
 from odd_instances import KINDS, odd
 from volume import for_each
 
@@ -17,6 +17,7 @@ from ddlopt.models.compression.levels.prices import LevelPrices, PricedLevels, p
 from ddlopt.models.compression.timeline.choices import as_timeline
 from ddlopt.models.errors import InfeasibleError, SolverError
 from ddlopt.solvers.backends.convex import Convex
+from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Status
 
 GOALS = ("time", "error")
@@ -259,3 +260,9 @@ def test_a_time_budget_that_the_check_lets_pass_is_kept():
     assert as_timeline(tight).time_budget_s == arrays_of(tight).budget
     with pytest.raises(InfeasibleError):
         arrays_of(instance.changed(time_budget_s=least * (1 - 5e-9)))
+
+
+def test_a_plan_that_the_check_lets_pass_is_bounded():
+    """The optimum takes a little longer than the budget says, and no bound passes its error."""
+    tight, optimum = a_little_late()
+    assert method("overlap-timeline", "compression").solve(tight, Limits(10.0, 0.0)).bound <= optimum * (1 + 1e-9)
