@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -22,15 +23,17 @@ def shortest(instance: CollectiveInstance, prices: Prices) -> tuple[list[list[An
     """Costs of shortest paths between accelerators, and these paths, of few links where prices tie.
 
     Where none is, the path is empty, and the cost more than that of any tree of paths. Floating-point prices go through
-    a compiled search, all sources at once; whole numbers and fractions are added up as they are.
+    a compiled search, all sources at once; whole numbers and fractions are added up as they are. Where one price is a
+    million million times another one, a path of floats may be dearer than its cost, which is that of the cheapest path.
     """
     count = instance.accelerators
     dear = 1 + count * sum(prices.values())
     costs: list[list[Any]] = [[dear] * count for _ in range(count)]
     paths: list[list[Path]] = [[()] * count for _ in range(count)]
     befores: Iterable[Mapping[int, int]]
+    least = None
     if all(type(each) is float for each in prices.values()):
-        befores = _compiled(instance, prices)
+        befores, least = _compiled(instance, prices)
     else:
         befores = [_tree(instance, prices, source) for source in range(count)]
     for source, before in enumerate(befores):
@@ -45,20 +48,28 @@ def shortest(instance: CollectiveInstance, prices: Prices) -> tuple[list[list[An
             for node in way[-2::-1]:
                 cost, path = cost + prices[path[-1], node], (*path, node)
                 known[node] = cost, path
-            costs[source][target] = cost
+            costs[source][target] = cost if least is None else min(cost, float(least[source, target]))
             paths[source][target] = path if target != source else ()
     return costs, paths
 
 
-def _compiled(instance: CollectiveInstance, prices: Prices) -> Iterator[dict[int, int]]:
-    """The node before each node on a shortest path out of each accelerator, all by one search."""
+def _compiled(instance: CollectiveInstance, prices: Prices) -> tuple[Iterator[dict[int, int]], npt.NDArray[np.float64]]:
+    """The node before each node on a short path out of each accelerator, and what the cheapest to each node cost."""
     # A link costs a little by itself: where prices tie, that makes paths short, and no link is free.
-    least = max(prices.values()) * _LINK_ITSELF or 1.0
+    itself = max(prices.values()) * _LINK_ITSELF or 1.0
     arcs = list(instance.bandwidth)
-    weights = np.array([prices[arc] + least for arc in arcs])
-    ends = np.array(arcs)
-    graph = csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(instance.nodes, instance.nodes))
-    _, befores = dijkstra(graph, indices=range(instance.accelerators), return_predecessors=True)
+    weights = np.array([prices[arc] for arc in arcs])
+    ends, everybody = np.array(arcs), range(instance.accelerators)
+
+    def graph(weights: npt.NDArray[np.float64]) -> csr_array:
+        return csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(instance.nodes, instance.nodes))
+
+    _, befores = dijkstra(graph(weights + itself), indices=everybody, return_predecessors=True)
+    # Beside a price that is 1e12 times theirs that little is more than many links cost, and the cheapest path another.
+    return _trees(befores), dijkstra(graph(weights), indices=everybody)
+
+
+def _trees(befores: npt.NDArray[np.int32]) -> Iterator[dict[int, int]]:
     for row in befores:
         there = np.flatnonzero(row >= 0)
         yield dict(zip(there.tolist(), row[there].tolist(), strict=True))

@@ -27,7 +27,7 @@ from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.formulations.all_to_all_flows import AllToAllFlows
-from ddlopt.models.topology.collective.paths import loads
+from ddlopt.models.topology.collective.paths import loads, shortest
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.solvers.catalogue import entries, method
 from ddlopt.solvers.contracts import Limits, Status
@@ -83,6 +83,17 @@ def test_shortest_paths_of_all_pairs():
         {"name": "ring", "accelerators": 4, "collective": "all-to-all", "collective_bytes": 4.0, "links": links}
     )
     assert seconds(instance, ddlopt.solve(instance, "shortest-paths")) == 6
+
+
+def test_costs_are_least_beside_a_price_that_is_far_larger():
+    """From 0 to 2 by 1, at 2e-9: each link costs a part of the largest price besides, so that ties make short paths."""
+    links = [{"source": i, "target": j, "bytes_per_s": 1.0} for i in range(3) for j in range(3) if i != j]
+    instance = CollectiveInstance.model_validate(
+        {"name": "all", "accelerators": 3, "collective": "all-gather", "collective_bytes": 1.0, "links": links}
+    )
+    prices = {(0, 1): 1e-9, (1, 2): 1e-9, (0, 2): 1e-6, (1, 0): 1e6, (2, 0): 1.0, (2, 1): 1.0}
+    costs, _ = shortest(instance, prices)
+    assert costs[0] == [0.0, 1e-9, 2e-9]
 
 
 @for_each("seed", range(25))
@@ -336,7 +347,7 @@ def test_values_found_elsewhere():
 
 
 def test_what_stands_in_a_room_is_not_of_rooms_within():
-    """Formulations of topology design are none of collectives; of other families this says nothing."""
+    """Formulations of topology design are none of collectives, nor of other families."""
     here, there = made("ring", "all-gather", accelerators=4), ddlopt.load("topology/tiny-n4-d2")
     design, flows = RingsAndRoutes(), AllToAllFlows()
     assert outside_of_room(design, here) == "it is of topology, and this is a collective"
@@ -344,4 +355,5 @@ def test_what_stands_in_a_room_is_not_of_rooms_within():
     assert outside_of_room(flows, here) is None
     assert outside_of_room(flows, there) is None
     assert outside_of_room(object(), here) is None
-    assert outside_of_room(design, ddlopt.load("scheduling/tiny-fair")) is None
+    schedule = ddlopt.load("scheduling/tiny-fair")
+    assert outside_of_room(design, schedule) == "it is of topology, and this is a scheduling instance"
