@@ -113,7 +113,7 @@ def read_text(path: str | Path) -> str:
     try:
         return decoded(read_bytes(path))
     except UnicodeDecodeError as problem:
-        raise UnreadableError(str(problem)) from None
+        raise UnreadableError(f"it is no text in UTF-8, as byte {problem.start} shows") from None
 
 
 def decoded(data: bytes) -> str:

@@ -90,7 +90,8 @@ def solve(
     else:
         out_console().print(tables.table([result], [instance]))
         for key, value in (dict(result.details) | exactly).items():
-            say(f"{key}: {quantity(key, value)}")
+            unit = f"_{instance.objective_unit}" if key in ("claimed_bound", "claimed_scope_bound") else ""
+            say(f"{key}: {quantity(key + unit, value)}")
         if result.message:
             tell(result.message)
         known = best_known_line(name)

@@ -34,7 +34,7 @@ HOSTILE = {
     "deep.json": (b"[" * 200_000, "nested too deeply"),
     "digits.json": (b'{"family": ' + b"9" * 5000 + b"}", "digits"),
     "nan.json": (START.encode() + b'"degree": NaN}', "NaN is not a number"),
-    "bytes.json": (b"\xff\xfe\x00", "utf-8"),
+    "bytes.json": (b"\xff\xfe\x00", "UTF-8"),
     "no.json.gz": (b"123", "no gzip file"),
     "cut.json.gz": (gzip.compress(b"{}" * 1000)[:-12], "truncated"),
     "after.json.gz": (gzip.compress(b"{}") + b"rubbish", "no gzip file"),
