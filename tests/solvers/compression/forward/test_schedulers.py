@@ -30,6 +30,32 @@ def test_none_beats_the_best_plan_and_exact_finds_it(seed):
     assert found.objective == pytest.approx(best, rel=1e-6)
 
 
+BEST = {6: 22.0, 7: 25.5, 8: 14.0, 11: 19.5, 12: 22.0, 14: 22.0}
+"""Optima of tiny instances on which the search has to change the options of the relaxation."""
+
+
+def hard(seed):
+    return tiny(np.random.default_rng(seed), gradients=3, budget=bool(seed % 2))
+
+
+@pytest.mark.slow
+def test_these_optima_are_those_of_brute_force():
+    assert {seed: float(optimum_of(hard(seed))) for seed in BEST} == BEST
+
+
+@for_each("seed", BEST)
+def test_the_search_finds_the_best_plan_where_the_relaxation_s_options_are_none(seed):
+    found = {method: method.solve(hard(seed), Limits()) for method in METHODS}
+    assert min(result.objective for result in found.values()) >= BEST[seed] * (1 - 1e-9)
+    assert max(result.bound for result in found.values()) <= BEST[seed] * (1 + 1e-9)
+    best = found[ForwardSearch()]
+    assert best.objective == pytest.approx(BEST[seed], rel=1e-9)
+    assert best.details["changes"] > 0
+    assert found[Wfbp()].objective > best.objective
+    again = ForwardSearch(passes=0).solve(hard(seed), Limits(), start=best.solution)
+    assert again.objective == pytest.approx(BEST[seed], rel=1e-9)
+
+
 @for_each("seed", seeds(5, 40))
 def test_in_the_order_of_the_backward_pass_no_options_are_better(seed):
     instance = tiny(np.random.default_rng(seed), gradients=4, options=3, parts=(1,), budget=bool(seed % 2))
