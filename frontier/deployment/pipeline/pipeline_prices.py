@@ -69,10 +69,9 @@ class PipelinePrices(CertifiedMethod, uses=("seed", "start")):
 
     def refuses(self, instance: Any) -> str | None:
         """Too many devices."""
-        reason = super().refuses(instance)
-        if reason is None and instance.devices > _EFFORT.devices:
+        if instance.devices > _EFFORT.devices:
             return f"there are {instance.devices} devices, and it counts up to {_EFFORT.devices}"
-        return reason
+        return None
 
     def find(self, instance: PipelineInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """A plan, and a bound; the plan that was given where it is the better one."""

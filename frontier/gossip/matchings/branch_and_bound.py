@@ -61,9 +61,8 @@ class MatchingsBranchAndBound(CertifiedMethod, uses=("threads", "seed")):
 
     def refuses(self, instance: Any) -> str | None:
         """Single matchings that are given, or whose edges have times or budgets of their own."""
-        reason = super().refuses(instance)
-        if reason is not None or instance.activation != "single":
-            return reason
+        if instance.activation != "single":
+            return None
         if instance.matchings:
             return "one of given matchings at a time has no branches; single-matching is for that"
         if instance.edge_budgets or len(set(instance.edge_times)) > 1:

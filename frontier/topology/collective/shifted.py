@@ -46,9 +46,6 @@ class Shifted(Heuristic, uses=()):
 
     def refuses(self, instance: Any) -> str | None:
         """Collectives without a tree of each root, and networks that differ from one accelerator to the next."""
-        reason = super().refuses(instance)
-        if reason is not None:
-            return reason
         if instance.collective in ("broadcast", "all-to-all"):
             return f"it shifts trees to all roots, and this is {instance.collective}"
         return None if shifts(instance) else "no digit of the accelerators' numbers can be shifted so that links stay"

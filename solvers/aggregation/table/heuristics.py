@@ -123,10 +123,9 @@ class VariationTables(Heuristic, uses=()):
 
     def refuses(self, instance: Any) -> str | None:
         """Prefixes, which cannot begin anywhere."""
-        reason = super().refuses(instance)
-        if reason is None and any(table.entries == "prefixes" for table in instance.tables):
+        if any(table.entries == "prefixes" for table in instance.tables):
             return "its entries begin anywhere, and those of a table are prefixes; use table-split"
-        return reason
+        return None
 
     def answer(self, instance: TableInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """Quantiles of the variation."""

@@ -45,9 +45,6 @@ class CirculantEnumeration(CertifiedMethod, uses=()):
 
     def refuses(self, instance: Any) -> str | None:
         """Too many sets."""
-        reason = super().refuses(instance)
-        if reason is not None:
-            return reason
         sets = sum(comb(len(pool), count - 1) for _, pool, count, _ in _cases(instance))
         most = self.most_sets or _MOST[instance.goal]
         return f"there are {sets} sets of generators, more than {most}" if sets > most else None

@@ -134,10 +134,9 @@ class ExchangeRule(Heuristic, uses=("seed",)):
 
     def refuses(self, instance: Any) -> str | None:
         """Missing learning rates."""
-        reason = super().refuses(instance)
-        if reason is None and self.rule == "rate-threshold" and not instance.rates:
+        if self.rule == "rate-threshold" and not instance.rates:
             return "it needs the learning rates of the steps, and this instance has no rates"
-        return reason
+        return None
 
     def uses_for(self, instance: Any) -> frozenset[str]:
         """A seed, where times are drawn."""

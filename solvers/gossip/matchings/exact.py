@@ -104,10 +104,9 @@ class Matcha(CertifiedMethod, uses=("threads",)):
 
     def refuses(self, instance: Any) -> str | None:
         """Single matchings."""
-        reason = super().refuses(instance)
-        if reason is None and instance.activation == "single":
+        if instance.activation == "single":
             return "it is for matchings that are active independently; single-matching is for one at a time"
-        return reason
+        return None
 
     def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Plan and certificates."""
@@ -146,10 +145,9 @@ class SingleMatching(CertifiedMethod, uses=("threads",)):
 
     def refuses(self, instance: Any) -> str | None:
         """Matchings that are active independently."""
-        reason = super().refuses(instance)
-        if reason is None and instance.activation != "single":
+        if instance.activation != "single":
             return "it is for one matching at a time; here they are active independently"
-        return reason
+        return None
 
     def find(self, instance: MatchingsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Plan and certificate."""

@@ -54,10 +54,9 @@ class FastestWeights(CertifiedMethod, uses=("threads",)):
 
     def refuses(self, instance: Any) -> str | None:
         """Other goals."""
-        reason = super().refuses(instance)
-        if reason is None and self.goal not in (None, instance.goal, "chain" if instance.goal == "averaging" else None):
+        if self.goal not in (None, instance.goal, "chain" if instance.goal == "averaging" else None):
             return f"it is for goal '{self.goal}', and this instance has goal '{instance.goal}'"
-        return reason
+        return None
 
     def find(self, instance: WeightsInstance, limits: Limits, seed: int, clock: Clock, start: Any) -> MethodOutput:
         """Weights and certificate, or those of the last iterate when the time is up."""

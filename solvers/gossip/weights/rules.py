@@ -64,10 +64,9 @@ class Rule(Heuristic, uses=()):
 
     def refuses(self, instance: Any) -> str | None:
         """Other goals."""
-        reason = super().refuses(instance)
-        if reason is None and instance.goal not in ("averaging", "chain"):
+        if instance.goal not in ("averaging", "chain"):
             return f"it is for goals 'averaging' and 'chain', and this instance has goal '{instance.goal}'"
-        return reason
+        return None
 
     def answer(self, instance: WeightsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The weights by the rule."""
@@ -86,10 +85,9 @@ class Uniform(Heuristic, uses=()):
 
     def refuses(self, instance: Any) -> str | None:
         """Other goals."""
-        reason = super().refuses(instance)
-        if reason is None and instance.goal not in ("process", "pairwise"):
+        if instance.goal not in ("process", "pairwise"):
             return f"it is for goals 'process' and 'pairwise', and this instance has goal '{instance.goal}'"
-        return reason
+        return None
 
     def answer(self, instance: WeightsInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """The weights."""

@@ -55,10 +55,9 @@ class Forest(Heuristic, uses=()):
 
     def refuses(self, instance: Any) -> str | None:
         """All-to-all has no trees."""
-        reason = super().refuses(instance)
-        if reason is None and instance.collective == "all-to-all":
+        if instance.collective == "all-to-all":
             return "all-to-all is sent along paths; use all-to-all"
-        return reason
+        return None
 
     def answer(self, instance: CollectiveInstance, seed: int, clock: Clock, start: Any) -> Answer[CollectivePlan]:
         """Trees of all roots."""

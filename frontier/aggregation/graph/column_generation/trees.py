@@ -107,9 +107,6 @@ class GraphTrees(CertifiedMethod, uses=("threads", "seed", "start")):
 
     def refuses(self, instance: Any) -> str | None:
         """Rates, merging, switches that do not forward, and jobs with too many different places."""
-        reason = super().refuses(instance)
-        if reason is not None:
-            return reason
         if instance.goal == "rates" or instance.merging:
             return "it is for utilization and congestion without merging"
         for place, node in enumerate(instance.nodes):
