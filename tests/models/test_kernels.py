@@ -198,7 +198,8 @@ def test_by_name_through_pickle():
 
 
 def test_called_from_python_what_only_kernels_call_is_python():
-    from ddlopt.models.sorting_kernels import quick_order, stable_order
+    from ddlopt.frontier.compression.timeline.label_setting.quick_order import quick_order
+    from ddlopt.models.sorting_kernels import stable_order
 
     for order in (quick_order, stable_order):
         compiled = list(order.signatures)
@@ -207,7 +208,8 @@ def test_called_from_python_what_only_kernels_call_is_python():
 
 
 def test_sorted_as_numpy_does():
-    from ddlopt.models.sorting_kernels import quick_order, stable_order
+    from ddlopt.frontier.compression.timeline.label_setting.quick_order import quick_order
+    from ddlopt.models.sorting_kernels import stable_order
 
     rng = np.random.default_rng(0)
     for count in (0, 1, 2, 15, 16, 17, 31, 60, 200):

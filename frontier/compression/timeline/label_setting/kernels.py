@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ddlopt.frontier.compression.timeline.label_setting.quick_order import quick_order
 from ddlopt.models.kernels import inner, kernel
-from ddlopt.models.sorting_kernels import quick_order, stable_order
+from ddlopt.models.sorting_kernels import stable_order
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.kernels import inner, kernel
-from ddlopt.models.sorting_kernels import quick_order
+from ddlopt.models.sorting_kernels import stable_order
 from ddlopt.solvers.aggregation.graph.kernels import messages as trees
 from ddlopt.solvers.aggregation.graph.kernels.messages import (
     NET,
@@ -207,7 +207,7 @@ def route_job(
     A ``hub`` of at least 0 first has a node aggregate that is free for it, by that part of all that are.
     """
     start, count = demand.first[j], demand.first[j + 1] - demand.first[j]
-    ranks = quick_order(order[:count])
+    ranks = stable_order(order[:count])
     node, hubs, size = -1, 0, 0
     if hub >= 0.0:
         free = 0
