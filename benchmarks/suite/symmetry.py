@@ -55,9 +55,9 @@ changed, that is evaluated for both, in floating point and in rational numbers, 
 where no figure is rounded, the same violations. Each instance is also written and read again with its defaults left out
 and spelled out, and no method may refuse an instance for its names or its order. *Remarks* are what disagrees.
 
-What the first such runs found, and is mended: a bound on utilities of 1e-7, which were costs that solvers drop; patterns
-of a slot, and bounds under a budget of time, that left out what the check lets pass, and called it infeasible; a check of
-collectives whose violations depended on the order of trees.
+What the first such runs found, and is mended: a bound on utilities of 1e-7, which were costs that solvers drop;
+patterns of a slot, and bounds under a budget of time, that left out what the check lets pass, and called it infeasible;
+a check of collectives whose violations depended on the order of trees.
 
 """
 """What the page says before the table."""
