@@ -90,6 +90,23 @@ def large(**changes):
     return StepInstance.from_data(data | changes)
 
 
+@for_each(
+    ("memory_bytes", "taken"),
+    [
+        (2000, {"megatron-rule": (1, 4, 1), "fully-sharded": (1, 4, 3), "replicated-data": (1, 4, 0)}),
+        # A copy's state is 32 (2 + 4 + 12 / 4) = 288, and 80 are kept; on two stages 16 (2 + 4 + 12 / 2) = 192.
+        (340, {"megatron-rule": (2, 2, 1), "alpa-stages": (1, 4, 1), "fully-sharded": (1, 4, 3)}),
+        (250, {"megatron-rule": (4, 1, 0), "alpa-stages": (2, 2, 1), "galvatron-grid": (1, 4, 3)}),
+    ],
+)
+def test_rules_take_the_degrees_that_they_say(memory_bytes, taken):
+    """Stages, copies and what is sharded: Megatron's rule makes no block again while more stages do."""
+    instance = large(memory_bytes=memory_bytes, sharding=[0, 1, 3])
+    for name, degrees in taken.items():
+        plan = method(name, "deployment").solve(instance, EXACT).solution
+        assert (plan.pipeline, plan.data, plan.sharding) == degrees, name
+
+
 def test_as_few_blocks_as_fit_are_made_again():
     # State is 32 (2 + 4 + 12 / 4) = 288 with a sharded optimizer on all; what is left of 320 + 20 holds ...
     instance = large(memory_bytes=288 + 10 + 53, sharding=[1], interleaving=1)

@@ -126,6 +126,18 @@ def test_adacomm_rule():
     assert adacomm_period(4, 1e-9) == 1
 
 
+def test_adacomm_takes_the_period_of_its_formula():
+    """With the mixing that ``evaluate`` says of rounds in which every matching is as likely."""
+    asked = ddlopt.load("gossip/period-cvx-m8")
+    found, times, count = solve("adacomm", asked).solution, TimeToTarget.of(asked), len(asked.rounds.matchings)
+    assert found.activation == pytest.approx((1 / count,) * count)
+    mixing, communication_s = evaluate(asked, found).details["mixing"], sum(asked.rounds.times_s) / count
+    step, horizon_s = times.step(1.0, mixing), times.seconds(1.0, communication_s, mixing)
+    noise = step**3 * times.drift * (1 + mixing) / (1 - mixing)
+    assert found.period == pytest.approx(math.sqrt(2 * times.initial_gap * communication_s / (noise * horizon_s)))
+    assert 1.1 < found.period < times.most
+
+
 @pytest.mark.parametrize("name", ["period-torus-m16", slow("period-regular-m16-uneven"), slow("period-cvx-m8")])
 def test_designed_rounds(name):
     asked = ddlopt.load(f"gossip/{name}")
