@@ -15,7 +15,7 @@ What is left of a wide range after that is looked at where models are built: :fu
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 from pyomo.repn import generate_standard_repn
 
-from ddlopt.models.errors import RangeError
+from ddlopt.models.errors import RangeError, SolverError
 from ddlopt.models.tolerances import TINY
 
 LARGEST_COEFFICIENT = 1e12
@@ -33,6 +33,8 @@ MOST_UNITS = 1e8
 """What takes longer may count as that long where this only weakens a row: nothing that has it is near an optimum."""
 LARGEST_OF_EQUATIONS = 1e9
 """Of what is added up in equations: such a figure is rounded to 1e-7 already, to which solvers are to hold the row."""
+FAR_APART = 1e5
+"""Ratio of figures from which on the 1e-6 to which solvers hold rows may be a tenth of what the smallest ones allow."""
 LARGEST_BIG_M = 1e4
 """Times the objective: a binary variable that is off by 1e-6, as solvers have it, then hides a hundredth of it."""
 
@@ -107,6 +109,18 @@ def check_big_m(big: float, objective: float, name: str, what: str, largest: flo
             "which rows with a big-M say anything; figures of the instance are too far apart for this formulation"
         )
     return big
+
+
+def unread(problem: SolverError, figures: Iterable[float], name: str) -> SolverError:
+    """What to raise where a solver's answer cannot be read: RangeError where ``figures`` are too far apart for it."""
+    known = list(figures)
+    least, most = min(known), max(known)
+    if most <= FAR_APART * least:
+        return problem
+    return RangeError(
+        f"'{name}': {problem}; figures from {least:.3g} to {most:.3g} are too far apart for this formulation: a "
+        "solver's tolerance is much of the smallest; use another method"
+    )
 
 
 def _linear_parts(row: Any) -> Iterator[Any]:

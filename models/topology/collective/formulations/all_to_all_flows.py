@@ -14,7 +14,7 @@ from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.units import check_range, unit_of
+from ddlopt.models.units import check_range, unit_of, unread
 
 _PARTS = 10**9
 """Of a pair's bytes, to which shares of its paths are rounded."""
@@ -57,6 +57,8 @@ class AllToAllFlows(FormulationBase):
 
     covers: ClassVar[type[Instance]] = CollectiveInstance
     sense: ClassVar[Sense] = "minimize"
+    # Where bandwidths are far apart, a solver's tolerance is much of what slow links carry; the plan read has less.
+    outer: ClassVar[bool] = True
 
     def refuses(self, instance: Any) -> str | None:
         """Other collectives."""
@@ -165,7 +167,8 @@ def _paths(instance: CollectiveInstance, left: dict[Arc, float], source: int, ta
         amounts.append((path, amount))
         wanted -= amount
     if wanted > SOLVER_TOL or not amounts:
-        raise SolverError(f"flow[{source}, …] brings accelerator {target} {1 - wanted:.9f} of its part, not 1")
+        told = f"flow[{source}, …] brings accelerator {target} {1 - wanted:.9f} of its part, not 1"
+        raise unread(SolverError(told), instance.bandwidth.values(), instance.name)
     whole = [round(amount / (1 - wanted) * _PARTS) for _, amount in amounts]
     whole[0] += _PARTS - sum(whole)  # the first path is the widest or nearly so: rounding never makes it negative
     share = Fraction(1, instance.accelerators)

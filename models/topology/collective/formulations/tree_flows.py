@@ -12,8 +12,9 @@ from pyomo.core.expr import LinearExpression
 
 from ddlopt.models.contracts import Instance, Sense
 from ddlopt.models.covering import FormulationBase
+from ddlopt.models.errors import SolverError
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.units import check_range, unit_of
+from ddlopt.models.units import check_range, unit_of, unread
 
 _FAINT = 1e-3
 """Of the unit of time, which one accelerator takes at least: a link with less to do has no row."""
@@ -75,6 +76,8 @@ class TreeFlows(FormulationBase):
 
     covers: ClassVar[type[Instance]] = CollectiveInstance
     sense: ClassVar[Sense] = "minimize"
+    # Where bandwidths are far apart, a solver's tolerance is much of what slow links carry; the plan read has less.
+    outer: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = ("ddlopt.models.topology.collective.kernels",)
 
     def refuses(self, instance: Any) -> str | None:
@@ -139,7 +142,7 @@ class TreeFlows(FormulationBase):
         Raises
         ------
         SolverError
-            If they do not fit there.
+            If they do not fit there; :class:`~ddlopt.models.errors.RangeError` where bandwidths are far apart.
         """
         from ddlopt.models.topology.collective.carried import trees_of
 
@@ -148,7 +151,10 @@ class TreeFlows(FormulationBase):
             phase: {link: pyo.value(block.carried[phase, link]) for link in instance.bandwidth}
             for phase in _PHASES[instance.collective]
         }
-        trees = trees_of(instance, rooted, carried)
+        try:
+            trees = trees_of(instance, rooted, carried)
+        except SolverError as problem:
+            raise unread(problem, instance.bandwidth.values(), instance.name) from None
         return CollectivePlan(instance=instance.name, instance_digest=instance.digest, trees=tuple(trees))
 
     def objective_value(self, instance: CollectiveInstance, value: float) -> float:

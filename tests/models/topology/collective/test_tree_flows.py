@@ -1,6 +1,7 @@
 """Trees as flows: pinned optima, hosts that use their ports, and trees out of numbers that are a little off."""
 
 import random
+from contextlib import suppress
 from fractions import Fraction
 
 import pyomo.environ as pyo
@@ -8,14 +9,16 @@ import pytest
 from networks_drawn import several
 from volume import for_each
 
+import ddlopt
 from ddlopt.instances.generators import generate
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import RangeError, SolverError
 from ddlopt.models.topology import CollectiveInstance
 from ddlopt.models.topology.collective.bounds import exact_collective_bound
 from ddlopt.models.topology.collective.carried import trees_of
 from ddlopt.models.topology.collective.evaluate import evaluate_collective
 from ddlopt.models.topology.collective.formulations.tree_flows import TreeFlows
 from ddlopt.models.topology.collective.instance import CollectivePlan, busy_s
+from ddlopt.models.units import unread
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 
@@ -137,6 +140,30 @@ def test_too_few_bytes_are_no_trees():
     assert len(trees_of(instance, [1.0] * 4, {"spread": carried})) == 4
     with pytest.raises(SolverError, match="does not bring all bytes"):
         trees_of(instance, [1.0] * 4, {"spread": {**carried, (0, 1): 2.9}})
+
+
+@pytest.mark.parametrize(
+    ("bandwidths", "kind", "told"), [((1.0, 2.0), SolverError, "^short$"), ((1.0, 1e12), RangeError, "too far apart")]
+)
+def test_what_a_tolerance_explains_is_a_refusal(bandwidths, kind, told):
+    problem = unread(SolverError("short"), bandwidths, "x")
+    assert type(problem) is kind
+    with pytest.raises(kind, match=told):
+        raise problem
+
+
+@for_each(("collective", "method"), [("all-to-all", "all-to-all-flows"), ("all-reduce", "tree-flows")])
+def test_bandwidths_that_are_far_apart_leave_a_plan_or_a_refusal(collective, method):
+    """The program is off by more than is let pass between what is claimed and what is found, and its bound holds."""
+    rates = {(0, 1): 4e15, (0, 2): 4e9, (1, 0): 1e6, (1, 2): 4e9, (2, 0): 3e15, (2, 1): 4e3}
+    rates |= {(1, 3): 1e9, (3, 1): 1e6, (2, 3): 1e9, (3, 2): 1e3}
+    instance = CollectiveInstance(
+        name="apart", accelerators=3, switches=1, collective=collective, collective_bytes=3e6,
+        links=[{"source": i, "target": j, "bytes_per_s": b} for (i, j), b in rates.items()],
+    )  # fmt: skip
+    with suppress(RangeError):
+        found = ddlopt.solve(instance, method, gap=0)
+        assert found.bound <= found.objective <= found.bound * 1.01
 
 
 def test_paths_and_other_problems_are_refused():
