@@ -214,7 +214,9 @@ class _Run:
             objective = self._checked(solution)
             if objective is not None and better(objective, claimed, self.instance.sense):
                 within_gap = abs(objective - claimed) <= self.gate.limits.gap * abs(claimed)
-                if within_gap or outcome.status is not Status.OPTIMAL:
+                # A solver's absolute tolerance may be more than the gap of an objective that is small in its units.
+                left_open = bound is not None and not better(objective, bound, self.instance.sense)
+                if within_gap or left_open or outcome.status is not Status.OPTIMAL:
                     claimed = objective
         if start is not None and scope is None and self._is_better(start, solution, claimed):
             solution, claimed, message = start, None, f"kept the start; {message}".rstrip("; ")

@@ -84,6 +84,18 @@ def test_claim_that_is_not_what_evaluate_finds(cover):
         exact(cover.minimise(lie=10.0)).solve(cover.instance, Limits())
 
 
+@pytest.mark.parametrize(("bound", "fits"), [(20.0, True), (26.5, False)])
+def test_what_a_solver_left_open_may_be_found(cover, bound, fits):
+    """It claims that 27 is optimal, and its values are worth 26: no contradiction to a bound of 20."""
+    coarse = exact(cover.minimise(), Canned(Outcome(Status.OPTIMAL, 27.0, bound), values=(0, 1, 1, 0, 1)))
+    if fits:
+        result = coarse.solve(cover.instance, Limits(gap=0.0))
+        assert (result.objective, result.bound, result.status) == (26.0, 20.0, Status.FEASIBLE)
+    else:
+        with pytest.raises(SolverError):
+            coarse.solve(cover.instance, Limits(gap=0.0))
+
+
 def test_values_that_break_a_constraint(cover):
     liar = Canned(Outcome(Status.OPTIMAL, 4.0, 4.0), values=(1, 0, 0, 0, 0))
     with pytest.raises(SolverError, match="fails the check: need"):
