@@ -8,7 +8,8 @@ import pyomo.environ as pyo
 import pytest
 from volume import for_each, slow, some
 
-from ddlopt.models.errors import OptionError
+import ddlopt
+from ddlopt.models.errors import NotApplicableError, OptionError
 from ddlopt.models.ports import Port, ports_of
 
 CASES = embedding_cases.cases()
@@ -116,3 +117,11 @@ class Garbled:
 def test_odd_sections_are_refused(kind, reason):
     with pytest.raises(OptionError, match=reason):
         ports_of(kind)
+
+
+@pytest.mark.parametrize("kind", ["RingsAndRoutes", "SlotPatterns"])
+def test_what_is_not_its_own_instance_is_told(kind):
+    gossip = ddlopt.load("gossip/matcha-n8-20")
+    for given, told in ((gossip, "does not cover 'matcha-n8-20'"), ("gossip/matcha-n8-20", r"ddlopt\.load")):
+        with pytest.raises(NotApplicableError, match=told):
+            KINDS[kind]().build(pyo.Block(concrete=True), given)
