@@ -92,8 +92,6 @@ NOT_DRAWN = {
     "cluster/joint": {
         "fabric": "missing",
         "fabric.groups.*.inside": "twins, unequal figures",
-        "jobs.*.deadline_s": "missing",
-        "workloads.*.choices": "unequal lists",
         "workloads.*.choices.*.crossing_bytes": "zero",
     },
     "deployment/strategies": {
