@@ -25,6 +25,8 @@ from ddlopt.solvers.exact import build_model
 
 Widths = Mapping[int, int]
 """Workers by job in a slot."""
+_ORDINARY = (1e-3, 1e3)
+"""Units of utilities that are counted as they are."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ class Program:
         matrix = sparse.csr_array((values, (at_row, at_column)), shape=(self._height, self.size))
         matrix.indptr, matrix.indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
         unit = objective_unit(self.instance)  # solvers take costs below 1e-9 for none
+        if _ORDINARY[0] < unit < _ORDINARY[1]:
+            unit = 1.0
         cost, base = cost / unit, base / unit
         linear = LinearModel(
             True, cost, base, matrix, row_lower, row_upper, lower, upper, integer, columns, [None] * self._height, plain
