@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from ddlopt.frontier.engines.best_first import OpenNodes
 from ddlopt.frontier.gossip.matchings.branching import Branching, Built, Node
+from ddlopt.frontier.gossip.matchings.connected import connected
 from ddlopt.frontier.gossip.matchings.images import Images
 from ddlopt.frontier.gossip.matchings.lifted import program_for
 from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed, relaxed
@@ -22,7 +23,6 @@ from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
 from ddlopt.solvers.gossip.matchings.exact import GAP, plan_of
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
 from ddlopt.solvers.gossip.matchings.search import MatchingsSearch, descended
-from ddlopt.solvers.gossip.matchings.single_bound import connected
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
 _OPENING, _OPENING_LARGE, _LARGE = 0.4, 0.9, 24

@@ -21,6 +21,7 @@ from ddlopt.certificates.gossip.matchings.leaf import (
 from ddlopt.certificates.gossip.matchings.regions import Polytope, Region, Regions
 from ddlopt.certificates.gossip.matchings.tree import POINT_BITS, MatchingsCertificate, children_of, orbits_of
 from ddlopt.frontier.gossip.matchings.branching import Branching, Node
+from ddlopt.frontier.gossip.matchings.connected import Connected, connected
 from ddlopt.frontier.gossip.matchings.images import Form, Images
 from ddlopt.frontier.gossip.matchings.lifted import program_for
 from ddlopt.frontier.gossip.matchings.lifted_moments import Lent, loan_of
@@ -32,7 +33,6 @@ from ddlopt.models.gossip.matchings.second_moments import unit_positive
 from ddlopt.models.gossip.spectral.laplacians import Floats, between, on_edges
 from ddlopt.models.gossip.weights.automorphisms import automorphisms
 from ddlopt.models.tolerances import ROUNDING
-from ddlopt.solvers.gossip.matchings.single_bound import Connected, connected
 
 _BITS = (9, 12, 16, 24)
 """Of the largest entry of a vector: the fewest that prove enough make the smallest file; errors count as squares."""

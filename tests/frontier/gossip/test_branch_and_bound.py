@@ -11,6 +11,7 @@ from volume import for_each, slow
 import ddlopt
 from ddlopt.frontier.gossip.matchings.branch_and_bound import MatchingsBranchAndBound
 from ddlopt.frontier.gossip.matchings.branching import Branching
+from ddlopt.frontier.gossip.matchings.connected import connected, connected_bound
 from ddlopt.frontier.gossip.matchings.lifted import LiftedProgram
 from ddlopt.frontier.gossip.matchings.lifted_moments import lent_bound
 from ddlopt.frontier.gossip.matchings.relaxed_newton import Relaxed, relaxed
@@ -18,6 +19,7 @@ from ddlopt.instances.library.gossip.matchings import matcha_8
 from ddlopt.models.gossip import MatchingsInstance, Network
 from ddlopt.models.gossip.matchings.relaxed_moments import RelaxedMoment
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment
+from ddlopt.models.gossip.spectral.laplacians import laplacian
 from ddlopt.solvers.gossip.matchings.moment_newton import best_weights
 
 
@@ -137,6 +139,31 @@ def test_the_bound_of_a_box_holds_inside_of_it(seed):
         weights = np.divide(y, chances, out=np.zeros(count), where=chances > 0)
         relaxed = np.linalg.eigvalsh(box.matrix(weights * chances, inside))[-1]
         assert relaxed <= moment.factor(weights) * (1 + 1e-9)
+
+
+@for_each("seed", range(60))
+def test_no_single_matchings_of_a_box_are_below_its_bound(seed):
+    """From any matrix and any prices, and from those of the convex program, which its own point meets."""
+    rng = np.random.default_rng(seed)
+    graph = nx.connected_watts_strogatz_graph(6, 4, 0.5, seed=seed)
+    network = Network(nodes=6, edges=tuple(graph.edges()))
+    low = rng.uniform(0, 0.2, 4) * rng.integers(0, 2, 4)
+    high = low + rng.uniform(0.05, 0.4, 4)
+    owners, rows = rng.integers(0, 4, len(network.edges)), rng.uniform(0, 1, (2, 4))
+    point = low + (high - low) * rng.uniform(0.2, 0.8, 4)
+    limits = rows @ point
+    box = RelaxedMoment(6, network.ends, owners, low, high, sparse.csr_array(rows), limits)
+
+    def factor(chances):
+        return 1.0 - np.linalg.eigvalsh(laplacian(6, network.ends, chances[owners]))[1] / 2.0
+
+    found = connected(box, low + (point - low) * 0.9 + 1e-9, lambda most, least: most - least <= 1e-9)
+    assert found.bound == pytest.approx(factor(found.point), abs=1e-7)
+    vectors = rng.normal(size=(6, 3))
+    any_bound = connected_bound(box, vectors @ vectors.T, rng.exponential(0.1, 2) * 3)
+    for _ in range(20):
+        inside = low + (point - low) * rng.uniform(0, 1, 4)
+        assert factor(inside) >= max(any_bound, found.bound)
 
 
 def test_the_lifted_program_proves_more():
