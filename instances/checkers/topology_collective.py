@@ -29,6 +29,7 @@ def check(instance, solution):
         if root >= count:
             broken.append(("root is an accelerator", where))
             continue
+        before = len(broken)
         if gather and collective not in GATHERS or spread and collective == "reduce-scatter":
             broken.append((f"{collective} has no such paths", where))
         for path in [*gather, *spread]:
@@ -38,7 +39,9 @@ def check(instance, solution):
                 if link not in bandwidth:
                     broken.append(("path follows links", f"{where}: {link[0]} -> {link[1]}"))
                 load[link] = load.get(link, 0) + share
-        if broken:
+        if collective != "all-to-all":
+            shares[(root,)] = shares.get((root,), 0) + share
+        if len(broken) > before:
             continue
         if collective == "all-to-all":
             if len(spread) != 1:
@@ -46,9 +49,10 @@ def check(instance, solution):
                 continue
             if spread[0][0] != root:
                 broken.append(("path starts at the root", where))
-            key, way = (root, spread[0][-1]), len(spread[0]) - 1
+            pair, way = (root, spread[0][-1]), len(spread[0]) - 1
+            shares[pair] = shares.get(pair, 0) + share
         else:
-            key, way = (root,), 0
+            way = 0
             if collective in GATHERS:
                 up = [(path[-1], path[0], len(path) - 1) for path in gather]
                 way += longest_way(count, root, up, f"{where}.gather", broken)
@@ -56,7 +60,6 @@ def check(instance, solution):
                 down = [(path[0], path[-1], len(path) - 1) for path in spread]
                 way += longest_way(count, root, down, f"{where}.spread", broken)
         hops = max(hops, way)
-        shares[key] = shares.get(key, 0) + share
     compare_shares(instance, count, collective, shares, broken)
     if broken:
         return None, broken

@@ -1,7 +1,7 @@
 """What a back end takes and gives: a Pyomo model in, variable values and an :class:`Outcome` out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ddlopt.solvers.contracts import Limits, ProgressCallback, Status, TracePoint
@@ -48,6 +48,11 @@ class Outcome:
     figures: Mapping[str, float] = field(default_factory=dict)
     duals: Mapping[Any, float] = field(default_factory=dict)
     interrupted: bool = False
+
+    def in_unit(self, unit: float) -> "Outcome":
+        """The same of a model whose objective was divided by ``unit``, in what it was before; no trace."""
+        objective, bound = (None if each is None else each * unit for each in (self.objective, self.bound))
+        return replace(self, objective=objective, bound=bound, trace=())
 
 
 @runtime_checkable

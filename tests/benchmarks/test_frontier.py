@@ -75,7 +75,7 @@ def test_bad_input_is_one_line():
     instance = small()
     with pytest.raises(InstanceError, match="no choice of levels has less than"):
         frontier_points(instance, [0.0], ("uniform",))
-    with pytest.raises(NotApplicableError, match="'continuous' does not cover 'levels': it is a compression instance"):
+    with pytest.raises(NotApplicableError, match="it answers a level instance, and this is a compression instance"):
         frontier_points(as_timeline(instance), frontier_budgets(instance, 2), ("continuous",))
     with pytest.raises(NotApplicableError, match="water-filling does not cover"):
         frontier_points(instance, frontier_budgets(instance, 2), ("water-filling",))

@@ -1,7 +1,6 @@
 """The programs over plans of jobs: the linear one, kept in HiGHS from round to round, and the one in whole plans."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -104,9 +103,7 @@ class PlanMaster:
         unit = self._unit or 1.0
         worths = [plan.worth / unit for plan in self.plans]
         model.objective = pyo.Objective(expr=_sum(worths, taken), sense=pyo.maximize)
-        outcome = Highs().solve(model, limits, seed, warm=True)
-        objective, bound = (None if each is None else each * unit for each in (outcome.objective, outcome.bound))
-        outcome = replace(outcome, objective=objective, bound=bound)
+        outcome = Highs().solve(model, limits, seed, warm=True).in_unit(unit)
         if outcome.objective is None:
             return [], outcome
         return [plan for plan, variable in zip(self.plans, taken, strict=True) if variable.value > 0.5], outcome

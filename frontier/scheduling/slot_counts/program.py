@@ -1,7 +1,7 @@
 """Integer programs that are put together from the models of single slots."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -168,8 +168,7 @@ class Program:
             True, cost, base, matrix, row_lower, row_upper, lower, upper, integer, columns, [None] * self._height, plain
         )
         outcome = Highs().solve_linear(linear, limits, seed, warm=bool(self._start))
-        objective, bound = (None if each is None else each * unit for each in (outcome.objective, outcome.bound))
-        return replace(outcome, objective=objective, bound=bound), np.array([each.value or 0.0 for each in columns])
+        return outcome.in_unit(unit), np.array([each.value or 0.0 for each in columns])
 
 
 def pieces_of(instance: SchedulingInstance) -> list[Pieces]:
