@@ -4,12 +4,14 @@ import copy
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from ddlopt.instances.odd.said import said, whole
+from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import InstanceError
+from ddlopt.models.errors import DdloptError, InfeasibleError, InstanceError
 
 Path = tuple[str | int, ...]
 
@@ -23,6 +25,8 @@ _KEPT = (
 )
 """What an instance is called, and of which kind it or a part of it is; and degrees for which all blocks of a training
 step have to have a way: nearly all would have no plan otherwise."""
+_AGAIN = 4
+"""How often it is tried to make an instance that is not infeasible at first sight: on those all methods agree."""
 _SAID = 0.7
 """How likely fields that are left at their defaults are said, too."""
 _FIELDS, _PLACES = 0.4, 0.5
@@ -53,6 +57,24 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
     Instance
         Of the same problem; its name tells setting and seed.
     """
+    for again in range(_AGAIN):
+        found = _changed(instance, setting, f"{seed}" + f" again {again}" * (again > 0))
+        if not _seen_infeasible(found):
+            break
+    name, source = f"{instance.name}-{setting}-{seed}", f"{instance.source}; made odd ({setting}, {seed})"
+    return found.changed(name=name, source=source)
+
+
+def _seen_infeasible(instance: Instance) -> bool:
+    with suppress(DdloptError):
+        try:
+            problem_of(instance).bound(instance)
+        except InfeasibleError:
+            return True
+    return False
+
+
+def _changed(instance: Instance, setting: str, seed: str) -> Instance:
     draw = random.Random(f"{setting} {seed}")
     change = {"ties": _tied, "zeros": _zero, "unequal": _unequal}[setting]
     in_seconds = setting == "ties" and draw.random() < _WHOLE
@@ -78,7 +100,6 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
     data = _in_other_words(kind, data, random.Random(f"words {setting} {seed}"))
     if draw.random() < _SAID:
         data = said(kind, whole(kind.from_data(data)), _is_one, random.Random(f"said {setting} {seed}"))
-    data |= {"name": f"{instance.name}-{setting}-{seed}", "source": f"{instance.source}; made odd ({setting}, {seed})"}
     return kind.from_data(data)
 
 
