@@ -62,8 +62,7 @@ def _are_usual(data: Any) -> bool:
                 if len(_odd_places(each)):
                     return False
             elif kind in (dict, list, tuple) or isinstance(each, BaseModel):
-                parts = each if kind in (list, tuple) else dict(each).values()
-                inside.append(iter(parts))
+                inside.append(iter(_fields(each).values() if isinstance(each, BaseModel | dict) else each))
                 break
             elif each is not None and kind is not bool:
                 return False
@@ -74,11 +73,16 @@ def _are_usual(data: Any) -> bool:
     return True
 
 
+def _fields(data: Any) -> dict[str, Any]:
+    """A mapping as it is, and of a part that a program made its fields, without what has been calculated of them."""
+    return data if isinstance(data, dict) else {name: getattr(data, name) for name in type(data).model_fields}
+
+
 def _refuse(data: Any, place: str) -> None:
     """Raise ValueError, with its place, at the first figure that is not usual."""
     if isinstance(data, BaseModel):
         # A part that a program made: it was not looked at when it was read.
-        data = dict(data)
+        data = _fields(data)
     if isinstance(data, Mapping):
         for name, value in data.items():
             _refuse(value, f"{place}.{name}" if place else str(name))

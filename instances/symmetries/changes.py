@@ -25,6 +25,9 @@ _NUDGES = (0.0, 0.0, 1e-10, -1e-10, 2e-10, -2e-10, 4e-10, -4e-10)
 KEPT_WORDS = {"", "any", "none", "full"}
 """Texts with a meaning of their own."""
 
+_COUNTED = {"gossip/matchings": ("times", "s"), "cluster/placement": ("prices", "NC")}
+"""A list and its unit: where it is empty, matchings and pairs are counted."""
+
 
 @dataclass
 class Twin:
@@ -203,8 +206,8 @@ def scaled(instance: Instance, draw: random.Random, base: float, most: int) -> T
     data, path = spelled_out(instance), problem_of(instance).path
     units = [each.unit for each in roles_in(lines_of(path, data)).values()]
     named = ({name for each in units for name, _ in each} | {"s", "B", "F"}) - {"slot", "step"}
-    if path == "gossip/matchings" and not data["times"]:  # a budget in matchings
-        named -= {"s"}
+    if path in _COUNTED and not data[_COUNTED[path][0]]:
+        named -= {_COUNTED[path][1]}
     factors = {}
     for name in sorted(named):
         power = draw.choice((-most, -most // 2, most // 2, most))

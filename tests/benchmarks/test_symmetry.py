@@ -110,7 +110,7 @@ def test_answers_and_bounds_of_twins_agree():
 
 def cases() -> Iterator[object]:
     for path in problems():
-        yield slow(path, range(3), id=path)
+        yield slow(path, range(1), id=path)
 
 
 @pytest.mark.parametrize(("path", "seeds"), list(cases()))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -12,6 +13,10 @@ from ddlopt.models.sizes import LARGEST, LARGEST_INTEGER, SMALLEST, refuse_odd_f
 
 class Part(BaseModel):
     figures: tuple[float, ...]
+
+    @cached_property
+    def squares(self):
+        return [each**2 for each in self.figures]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +58,13 @@ def test_usual_ones_are_not():
         np.array([0.0, math.inf, 1.0]),
     ]
     refuse_odd_figures({"all": [most, {"others": others}, Part(figures=(1.0,))]})
+
+
+def test_what_was_calculated_of_a_part_is_no_figure_of_it():
+    """A table whose values had been asked for could not be rebuilt with another name."""
+    part = Part(figures=(1e-60, 1.0))
+    assert part.squares[0] < SMALLEST
+    refuse_odd_figures({"parts": [part], "name": "other"})
 
 
 def test_what_is_inside_of_itself_has_an_end():
