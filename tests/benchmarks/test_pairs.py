@@ -147,6 +147,8 @@ def test_rows_of_a_problem_take_the_place_of_older_ones(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["list-scheduling", "order-search", "counted-starts"])
 def test_of_memory_for_no_micro_batch_methods_say_infeasible(name):
     instance = odd_instance("deployment/microbatches", "zeros", 3)
+    chunks = [{**chunk.model_dump(), "held_bytes": 1.0, "freed_bytes": 0.0} for chunk in instance.chunks]
+    instance = instance.changed(memory_bytes=[0.0 for _ in instance.memory_bytes], chunks=chunks, objective="makespan")
     with pytest.raises(InfeasibleError, match="memory_bytes"):
         problems()["deployment/microbatches"].bound(instance)
     assert _status(name, instance) is Status.INFEASIBLE
