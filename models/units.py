@@ -38,6 +38,9 @@ FAR_APART = 1e5
 LARGEST_BIG_M = 1e4
 """Times the objective: a binary variable that is off by 1e-6, as solvers have it, then hides a hundredth of it."""
 
+_ORDINARY = (1e-3, 1e3)
+"""Sizes between which figures are counted as they are: far from what solvers drop, and from what they cannot add up."""
+
 
 def unit_of(*estimates: float, parts: float = 1e3) -> float:
     """A unit of which the objective has about ``parts``: the power of two below that part of an estimate.
@@ -54,6 +57,14 @@ def unit_of(*estimates: float, parts: float = 1e3) -> float:
         if 0 < estimate < math.inf:
             return 2.0 ** (math.frexp(max(estimate / parts, TINY))[1] - 1)
     return 1.0
+
+
+def unless_ordinary(size: float) -> float:
+    """1 where figures are of an ordinary size, a thousandth to a thousand, and else a unit near them.
+
+    For programs of which the figures are counted as they are as a rule: solvers drop costs below 1e-9.
+    """
+    return 1.0 if _ORDINARY[0] < size < _ORDINARY[1] else unit_of(size, parts=1)
 
 
 def between(low: float, high: float) -> float:

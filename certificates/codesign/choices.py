@@ -24,6 +24,9 @@ _WHOLE = 2**40
 _NUMBERS = 2**20
 """Sums that are looked at between two looks at the clock: a fraction of a second."""
 
+_LET_PASS = 1 + 2 * Fraction(FEASIBILITY_TOL)
+"""Of a limit: what the check takes for rounding, twice, as parts are rounded too."""
+
 
 class Choices:
     """The choices that are left for a claim.
@@ -39,9 +42,9 @@ class Choices:
         self.figures, self.instance = figures, figures.instance
         self.unit = claim / _WHOLE
         limit = self.instance.device.memory_bytes
-        self.memory_unit = None if limit is None else Fraction(limit) * (1 + 2 * Fraction(FEASIBILITY_TOL)) / _WHOLE
+        self.memory_unit = None if limit is None else Fraction(limit) * _LET_PASS / _WHOLE
         budget = self.instance.error_budget
-        self.error_unit = None if budget is None else Fraction(budget) * (1 + 2 * Fraction(FEASIBILITY_TOL)) / _WHOLE
+        self.error_unit = None if budget is None else Fraction(budget) * _LET_PASS / _WHOLE
         self.cases = 0
         layers = range(len(figures.sizes))
         self.own = [np.stack([self._alone(layer, a) for a in range(figures.sizes[layer])]) for layer in layers]

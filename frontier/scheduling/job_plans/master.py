@@ -8,14 +8,11 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from ddlopt.frontier.engines.columns import INF, RestrictedMaster
-from ddlopt.models.units import unit_of
+from ddlopt.models.units import unless_ordinary
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
-
-_ORDINARY = (1e-3, 1e3)
-"""Worths that are counted as they are."""
 
 
 class Plan(NamedTuple):
@@ -53,7 +50,7 @@ class PlanMaster:
         # Rows of jobs stand between those of capacities and those of cuts.
         rows = np.append(np.where(used < mine, used, used + self._jobs), mine + plan.job)
         if plan.worth and not self._unit:
-            self._unit = 1.0 if _ORDINARY[0] < abs(plan.worth) < _ORDINARY[1] else unit_of(abs(plan.worth), parts=1)
+            self._unit = unless_ordinary(abs(plan.worth))
         self._program.add(-plan.worth / (self._unit or 1.0), rows, np.append(plan.uses[plan.uses != 0], 1.0))
         self.plans.append(plan)
 

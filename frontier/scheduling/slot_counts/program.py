@@ -17,6 +17,7 @@ from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import Ring
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import Capped
+from ddlopt.models.units import unless_ordinary
 from ddlopt.solvers.backends.contracts import Outcome
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.backends.matrix import LinearModel, Vector, linear_model, load_values
@@ -25,8 +26,6 @@ from ddlopt.solvers.exact import build_model
 
 Widths = Mapping[int, int]
 """Workers by job in a slot."""
-_ORDINARY = (1e-3, 1e3)
-"""Units of utilities that are counted as they are."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +159,7 @@ class Program:
         at_row, at_column, values = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         matrix = sparse.csr_array((values, (at_row, at_column)), shape=(self._height, self.size))
         matrix.indptr, matrix.indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
-        unit = objective_unit(self.instance)  # solvers take costs below 1e-9 for none
-        if _ORDINARY[0] < unit < _ORDINARY[1]:
-            unit = 1.0
+        unit = unless_ordinary(objective_unit(self.instance))
         cost, base = cost / unit, base / unit
         linear = LinearModel(
             True, cost, base, matrix, row_lower, row_upper, lower, upper, integer, columns, [None] * self._height, plain
