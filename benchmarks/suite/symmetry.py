@@ -27,7 +27,8 @@ from benchmarks.harness import Benchmark, Kept, Option
 from benchmarks.suite.pairs import Compared, compared, noted, state
 from ddlopt.analysis.certify import certified
 from ddlopt.instances.odd import SETTINGS, odd_instance
-from ddlopt.instances.symmetries import Twin, UntranslatedError, spelled_out, terse, twins
+from ddlopt.instances.spelled import spelled_out, terse
+from ddlopt.instances.symmetries import Twin, UntranslatedError, twins
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import InstanceError, SolutionError, SolverError

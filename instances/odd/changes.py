@@ -4,16 +4,14 @@ import copy
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from ddlopt.instances.odd.said import said, whole
+from ddlopt.instances.odd.said import Path, at, said
+from ddlopt.instances.spelled import spelled_out
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import DdloptError, InfeasibleError, InstanceError
-
-Path = tuple[str | int, ...]
 
 SETTINGS = ("ties", "zeros", "unequal")
 """``ties``: figures of a field are equal, or small multiples, and parts are twins. ``zeros``: figures are 0 and lists
@@ -66,11 +64,12 @@ def changed(instance: Instance, setting: str, seed: int) -> Instance:
 
 
 def _seen_infeasible(instance: Instance) -> bool:
-    with suppress(DdloptError):
-        try:
-            problem_of(instance).bound(instance)
-        except InfeasibleError:
-            return True
+    try:
+        problem_of(instance).bound(instance)
+    except InfeasibleError:
+        return True
+    except DdloptError:  # figures that are too far apart, say
+        return False
     return False
 
 
@@ -99,7 +98,7 @@ def _changed(instance: Instance, setting: str, seed: str) -> Instance:
                 break
     data = _in_other_words(kind, data, random.Random(f"words {setting} {seed}"))
     if draw.random() < _SAID:
-        data = said(kind, whole(kind.from_data(data)), _is_one, random.Random(f"said {setting} {seed}"))
+        data = said(kind, spelled_out(kind.from_data(data)), _is_one, random.Random(f"said {setting} {seed}"))
     return kind.from_data(data)
 
 
@@ -107,11 +106,11 @@ def _in_other_words(kind: type[Instance], data: dict[str, Any], draw: random.Ran
     """The data with other words in some fields that have a choice of them."""
     choices, places_of = _words(kind), defaultdict[str, list[Path]](list)
     for path in _places(data, texts=True):
-        if isinstance(_at(data, path), str) and _field(path) in choices:
+        if isinstance(at(data, path), str) and _field(path) in choices:
             places_of[_field(path)].append(path)
     for field in sorted(places_of):
         if draw.random() < _WORDS:
-            old = _at(data, places_of[field][0])
+            old = at(data, places_of[field][0])
             word = draw.choice([word for word in choices[field] if word != old])
             # Everywhere or, where the schema refuses that, in one place.
             for some in (places_of[field], [draw.choice(places_of[field])]):
@@ -158,16 +157,10 @@ def _made(
     """The data with some of a field's places changed, each of which is told what stands at the others."""
     made = copy.deepcopy(data)
     for path in reversed(some):  # later ones first, as lists may become shorter
-        others = [_at(data, other) for other in places if other != path]
-        owner = _at(made, path[:-1])
+        others = [at(data, other) for other in places if other != path]
+        owner = at(made, path[:-1])
         owner[path[-1]] = change(owner[path[-1]], others, draw)
     return made
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        data = data[step]
-    return data
 
 
 def _by_field(data: dict[str, Any]) -> defaultdict[str, list[Path]]:

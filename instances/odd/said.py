@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
-
 from ddlopt.models.contracts import Instance
 
 Path = tuple[str | int, ...]
@@ -31,24 +29,6 @@ _NAMES = ("", " ", "0", "a/b", "1e9", "naïve", "None")
 """Before a number: what nobody would call anything."""
 _NOT_SAID = ("family", "problem", "name", "source")
 """Of the instance as a whole: what it is, and what it is called."""
-
-
-def whole(document: BaseModel) -> dict[str, Any]:
-    """Plain data of a document with every field, those at their defaults too."""
-    data: dict[str, Any] = _whole(document, document.model_dump(mode="json"))
-    return data
-
-
-def _whole(value: Any, data: Any) -> Any:
-    if isinstance(value, BaseModel):
-        dumped = value.model_dump(mode="json") if data is None else data
-        return {name: _whole(getattr(value, name), dumped.get(name)) for name in type(value).model_fields}
-    if isinstance(value, list | tuple):
-        parts = [None] * len(value) if data is None else data
-        return [_whole(each, part) for each, part in zip(value, parts, strict=True)]
-    if data is None:
-        return dict(value) if isinstance(value, dict) else value
-    return data
 
 
 @dataclass(frozen=True)
@@ -107,7 +87,7 @@ def said(kind: type[Instance], data: dict[str, Any], is_one: Callable[..., bool]
     kind : type
         Of the instance.
     data : dict
-        With every field (:func:`whole`); not changed.
+        With every field (:func:`.spelled_out`); not changed.
     is_one : callable
         Whether some data makes an instance of a kind.
     draw : random.Random
@@ -176,10 +156,10 @@ def _otherwise(name: str, data: dict[str, Any], schema: Schema, draw: random.Ran
     new = [_invented(place.schema, schema, _called(name).partition(".")[0], pool, draw) for place in places]
     how = draw.choice(("all", "all alike", "one", "everywhere"))
     if how == "everywhere":  # one value for another one, as if it were called otherwise
-        old = _at(data, places[draw.randrange(len(places))].path)
+        old = at(data, places[draw.randrange(len(places))].path)
         for other, others in by_field(data, schema).items():
             for place in others:
-                if _called(other) == _called(name) and _at(data, place.path) == old:
+                if _called(other) == _called(name) and at(data, place.path) == old:
                     _put(made, place.path, new[0])
         return made
     if how == "one":
@@ -201,14 +181,15 @@ def _called(name: str) -> str:
     return name[name.rstrip(".*").rfind(".") + 1 :]
 
 
-def _at(data: Any, path: Path) -> Any:
+def at(data: Any, path: Path) -> Any:
+    """What stands at a place of data."""
     for step in path:
         data = data[step]
     return data
 
 
 def _put(data: Any, path: Path, value: Any) -> None:
-    _at(data, path[:-1])[path[-1]] = value
+    at(data, path[:-1])[path[-1]] = value
 
 
 def _invented(schema: Schema, whole_schema: Schema, name: str, pool: Pool, draw: random.Random) -> Any:

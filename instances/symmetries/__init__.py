@@ -7,8 +7,6 @@ from ddlopt.instances.symmetries.changes import (
     renamed,
     reordered,
     scaled,
-    spelled_out,
-    terse,
     twins,
 )
 from ddlopt.instances.symmetries.walk import UntranslatedError
@@ -21,7 +19,5 @@ __all__ = [
     "renamed",
     "reordered",
     "scaled",
-    "spelled_out",
-    "terse",
     "twins",
 ]

@@ -1,15 +1,12 @@
 """Instances that ask the same as another one in other words, units, orders or hours, and answers that go with them."""
 
-import copy
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
-
+from ddlopt.instances.spelled import spelled_out
 from ddlopt.instances.symmetries.extras import EXTRAS
 from ddlopt.instances.symmetries.roles import lines_of, objective_unit, roles_in
 from ddlopt.instances.symmetries.unsaid import UNSAID, UnfitError
@@ -123,45 +120,6 @@ def twins(instance: Instance, seed: int) -> Iterator[Twin | str]:
             pass
         except InstanceError as problem:
             yield f"{way}: {problem}"
-
-
-def spelled_out(document: BaseModel) -> dict[str, Any]:
-    """The data of a document with all fields, also those that are at their defaults and not written therefore."""
-
-    def whole(value: Any, data: Any) -> Any:
-        if isinstance(value, BaseModel):
-            fields = type(value).model_fields
-            for name in fields:
-                if name not in data:
-                    data[name] = to_jsonable_python(getattr(value, name))
-                data[name] = whole(getattr(value, name), data[name])
-            return data
-        if isinstance(value, tuple | list) and isinstance(data, list):
-            return [whole(each, told) for each, told in zip(value, data, strict=True)]
-        return data
-
-    found: dict[str, Any] = whole(document, copy.deepcopy(document.model_dump(mode="json")))
-    return found
-
-
-def terse(document: BaseModel) -> dict[str, Any]:
-    """The data of a document without fields at their defaults, but with words that tell of which kind a part is."""
-
-    def short(value: Any, data: Any) -> Any:
-        if isinstance(value, BaseModel):
-            kept = {}
-            for name, field in type(value).model_fields.items():
-                told = short(getattr(value, name), data[name])
-                plain = to_jsonable_python(field.get_default(call_default_factory=True), fallback=str)
-                if name in ("family", "problem", "kind") or field.is_required() or told != plain:
-                    kept[name] = told
-            return kept
-        if isinstance(value, tuple | list) and isinstance(data, list):
-            return [short(each, told) for each, told in zip(value, data, strict=True)]
-        return data
-
-    found: dict[str, Any] = short(document, spelled_out(document))
-    return found
 
 
 def _made(way: str, instance: Instance, change: Change, data: dict[str, Any] | None = None, **more: Any) -> Twin:
