@@ -104,12 +104,13 @@ def test_where_bandwidth_is_shared_it_is_no_worse_than_own_bandwidths_and_other_
     assert found.bound >= found.objective >= max(best, FairSharing().solve(shared, ENOUGH).objective) * (1 - 1.1e-4)
 
 
+@pytest.mark.parametrize(("name", "programs"), [("leaf-spine-j20-t10-s8", 200), ("contended-shared-j10-t4-s4", 20)])
 @pytest.mark.slow
-def test_plans_near_the_bound_are_a_schedule():
+def test_plans_near_the_bound_are_a_schedule(name, programs):
     """Slots one by one and all together end far from it."""
-    found = METHOD.solve(load("scheduling/contended-shared-j10-t4-s4"), Limits(time_s=240))
+    found = METHOD.solve(load(f"scheduling/{name}"), Limits(time_s=900))
     assert found.status is Status.OPTIMAL
-    assert found.details["programs"] < 20
+    assert found.details["programs"] < programs
 
 
 def test_one_that_has_all_it_wants_needs_no_program():
