@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ddlopt.models.contracts import Evidence, Sense
+from ddlopt.models.errors import ContradictionError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.certify import beside
 from ddlopt.solvers.contracts import Result, Status, TracePoint, better, relative_gap
@@ -71,11 +72,14 @@ def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
     Raises
     ------
     ContradictionError
-        If the bound of one is on the wrong side of the solution of the other.
+        If the bound of one is on the wrong side of the solution of the other, or one says that there is none.
     """
     sense = first.sense
     if (first.instance_digest, sense) != (second.instance_digest, second.sense):
         raise ValueError(f"'{first.instance}' and '{second.instance}' are two instances")
+    for one, other in ((first, second), (second, first)):
+        if one.status is Status.INFEASIBLE:
+            return _infeasible(one, other, **figures)
     chosen = second
     if first.objective is not None and (
         second.objective is None or not better(second.objective, first.objective, sense)
@@ -92,9 +96,19 @@ def joined(first: Result, second: Result, gap: float, **figures: Any) -> Result:
         told_anew(chosen, **figures),
         bound=bound,
         proved_by=by.proved_by,
-        evidence=by.evidence if bound is not None or second.status is Status.INFEASIBLE else None,
+        evidence=None if bound is None else by.evidence,
         status=Status.OPTIMAL if proven else chosen.status,
     )
+
+
+def _infeasible(proof: Result, other: Result, **figures: Any) -> Result:
+    """That there is no solution, beside a result that has none either; a bound on objectives then says nothing."""
+    if other.solution is not None:
+        raise ContradictionError(
+            f"{proof.method} says that '{proof.instance}' has no solution, but that of {other.method} passes the check"
+        )
+    told = told_anew(proof, **figures)
+    return replace(told, trace=tuple(replace(point, bound=None) for point in told.trace))
 
 
 def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:

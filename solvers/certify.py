@@ -122,11 +122,10 @@ class Gate:
             more = f" (and {len(others)} more)" if others else ""
             raise SolverError(f"{self._who} gave a solution that fails the check: {first}{more}")
         objective = self._finite(evaluation.objective, "objective")
-        rounding = 0.0 if instance.objective_unit else ROUNDING
         slack = _slack(objective, instance.objective_unit)
         if claimed is not None:
             said = self._finite(claimed, "claimed objective")
-            if abs(said - objective) > max(slack, rounding + OBJECTIVE_TOL * abs(said)):
+            if abs(said - objective) > slack:
                 raise SolverError(f"{self._who} claims {said:.12g}, but evaluate finds {objective:.12g}")
         incumbents.tell(objective, output.solution)
         try:
