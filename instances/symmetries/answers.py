@@ -47,13 +47,18 @@ ANSWERS: dict[str, str] = {
     "compression/forward": "",
     "codesign": _within(_DESIGN),
     "codesign duplex": _within(_DUPLEX),
-    "deployment/plan": "groups [group]",
+    "deployment/plan": """
+        groups [group]
+        groups.*.device_groups {<}
+        groups.*.device_groups.* device group
+        groups.*.devices.* device
+    """,
     "deployment/partition": "devices [node]\ndevices.* device\nsubgraphs [node]",
     "deployment/strategies": "strategies [node]",
     "deployment/pipeline": "stages.*.layers.* layer\nstages.*.options.* 'option",
     "deployment/microbatches": "orders [device]\norders.*.* pass",
     "deployment/step": "option 'option",
-    "aggregation/hot": "placed [switch]\nplaced.* [job]",
+    "aggregation/hot": "placed [switch]\nplaced.* [job]\nplaced.*.*.* parameter of {1}",
     "aggregation/registers": "arrays [parameter]\narrays.* array",
     "aggregation/tree": "switches [job]\nswitches.* {}\nswitches.*.* node",
     "aggregation/graph": "trees [job]\ntrees.* {}\ntrees.*.*.* node",

@@ -22,8 +22,15 @@ _NUDGES = (0.0, 0.0, 1e-10, -1e-10, 2e-10, -2e-10, 4e-10, -4e-10)
 KEPT_WORDS = {"", "any", "none", "full"}
 """Texts with a meaning of their own."""
 
-_COUNTED = {"gossip/matchings": ("times", "s"), "cluster/placement": ("prices", "NC")}
-"""A list and its unit: where it is empty, matchings and pairs are counted."""
+_COUNTED = {
+    "gossip/matchings": ("times", "s"),
+    "gossip/weights": ("costs", "C"),
+    "cluster/placement": ("prices", "NC"),
+}
+"""A list and its unit: where it is empty, matchings, weights and pairs are counted."""
+
+
+_DEVICE_GROUP = "device group"
 
 
 @dataclass
@@ -76,7 +83,8 @@ class Twin:
             answer=True,
         )
         for field, entry in (self.added or {}).items():
-            data[field] = [*data[field], entry]
+            if data[field]:  # what an answer leaves out stays out
+                data[field] = [*data[field], entry]
         data |= {"instance": self.instance.name, "instance_digest": None}
         return problem_of(self.instance).solution.from_data(data, path)
 
@@ -110,6 +118,7 @@ def twins(instance: Instance, seed: int) -> Iterator[Twin | str]:
         ("in powers of ten", lambda draw: scaled(instance, draw, 10.0, 6)),
         ("later", lambda draw: later(instance)),
         ("nudged", lambda draw: nudged(instance, draw)),
+        ("regrouped", lambda draw: regrouped(instance, draw)),
     ]
     for name in _more(instance):
         ways.append((name, lambda _, name=name: extended(instance, name)))  # type: ignore[misc]
@@ -156,7 +165,20 @@ def reordered(instance: Instance, draw: random.Random) -> Twin:
         for size in blocks:
             order += draw.sample(range(len(order), len(order) + size), size)
         orders[entity] = order
+    orders.pop(_DEVICE_GROUP, None)
     return _made("reordered", instance, Change(orders, shuffle=draw), data)
+
+
+def regrouped(instance: Instance, draw: random.Random) -> Twin:
+    """Groups of devices in another order, which has a meaning: parts of a batch and ties go by it."""
+    if problem_of(instance).path != "deployment/plan":
+        raise UnfitError
+    data = spelled_out(instance)
+    counts = [each["count"] for each in data["device_groups"]]
+    order = draw.sample(range(len(counts)), len(counts))
+    before = [sum(counts[old] for old, place in enumerate(order) if place < new) for new in order]
+    devices = [first + place for first, count in zip(before, counts, strict=True) for place in range(count)]
+    return _made("regrouped", instance, Change({_DEVICE_GROUP: order, "device": devices}), data, alone=True)
 
 
 def scaled(instance: Instance, draw: random.Random, base: float, most: int) -> Twin:

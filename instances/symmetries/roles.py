@@ -39,6 +39,10 @@ class Role:
         """Of a figure or a moment; nothing else has one."""
         return unit(self.of) if self.kind in ("figure", "moment") else ()
 
+    def entity(self, at: tuple[int, ...]) -> str:
+        """Of a list or a number within lists, with its places ``at`` in these."""
+        return re.sub(r"\{(\d)\}", lambda match: str(at[int(match[1])]), self.of)
+
 
 _ROLES = (
     (r"\[(.+)\]", "list"),

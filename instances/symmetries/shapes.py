@@ -6,7 +6,7 @@ list, and its role:
 ==========  ============================================================================================
 ``[X]``     a list with an entry for each X, which may come in another order; it tells how many there are
 ``#X``      how many X there are; several lines count one after the other
-``X``       the number of an X
+``X``       the number of an X; ``X of {0}`` is one of the first list's entry, as there are such lists for each entry
 ``{}``      a list in any order; ``{<}`` one that has to ascend
 ``<>``      a list whose first two entries, the ends of something, ascend
 ``~``       a list in any order whose places answers name: they are not translated then
@@ -131,7 +131,10 @@ INSTANCES: dict[str, str] = {
         operators.*.group group
         operators.*.times_s keys type
         operators.*.times_s.*.* = s
+        device_groups [device group]
         device_groups.*.type 'type
+        bandwidth_bytes_per_s [device group]
+        bandwidth_bytes_per_s.* [device group]
         bandwidth_bytes_per_s.*.* = B/s
         all_reduce.s_per_byte.* = s/B
         all_reduce.fixed_s.* = s
@@ -212,6 +215,10 @@ INSTANCES: dict[str, str] = {
     """,
     "aggregation/hot": """
         jobs [job]
+        jobs.*.frequencies [parameter of {0}]
+        jobs.*.registers [parameter of {0}]
+        jobs.*.saved_messages [parameter of {0}]
+        jobs.*.labels [parameter of {0}]
         jobs.*.labels.* 'label
         jobs.*.iterations_per_s = R
         switches [switch]

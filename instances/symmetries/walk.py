@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -91,26 +91,28 @@ def changed_data(data: Any, lines: str, change: Change, answer: bool = False) ->
         New data; what it is an instance of, or an answer to, is not checked here.
     """
 
-    def walk(value: Any, place: str) -> Any:
+    def walk(value: Any, place: str, at: tuple[int, ...] = ()) -> Any:
         told = role(lines, place)
         if told is not None and told.kind == "document":
             return _document(value, told.of, change, answer)
         if isinstance(value, dict):
             keys = told.of if told is not None and told.kind == "keys" else None
             inner = {
-                name: walk(each, f"{place}.{'*' if keys else name}" if place else name) for name, each in value.items()
+                name: walk(each, f"{place}.{'*' if keys else name}" if place else name, at)
+                for name, each in value.items()
             }
             return {change.word(keys, name): each for name, each in inner.items()} if keys else inner
         if isinstance(value, list):
             named = f"{place}.0", f"{place}.1", f"{place}.2"
             apart = any(role(lines, each) for each in named)
-            return _ordered([walk(each, f"{place}.{i if apart else '*'}") for i, each in enumerate(value)], told, place)
-        return _leaf(value, told, change)
+            moved = [walk(each, f"{place}.{i if apart else '*'}", (*at, i)) for i, each in enumerate(value)]
+            return _ordered(moved, value, told, place, at)
+        return _leaf(value, told, change, at)
 
-    def _ordered(items: list[Any], told: Role | None, place: str) -> list[Any]:
+    def _ordered(items: list[Any], before: list[Any], told: Role | None, place: str, at: tuple[int, ...]) -> list[Any]:
         if told is None:
             return items
-        order = change.orders.get(told.of) if told.kind == "list" else None
+        order = change.orders.get(told.entity(at)) if told.kind == "list" else None
         if order is not None and len(order) == len(items):
             made: list[Any] = [None] * len(items)
             for old, new in enumerate(order):
@@ -122,20 +124,21 @@ def changed_data(data: Any, lines: str, change: Change, answer: bool = False) ->
             change.shuffle.shuffle(items)
             if told.kind == "inner":
                 change.blind.add(place)
+        # What does not ascend is wrong, and stays so.
         if told.kind == "ends" and change.orders:
-            return [*sorted(items[:2]), *items[2:]]
-        return sorted(items) if told.kind == "ascending" else items
+            return [*sorted(items[:2], reverse=before[:2] != sorted(before[:2])), *items[2:]]
+        return sorted(items) if told.kind == "ascending" and before == sorted(before) else items
 
     return walk(data, "")
 
 
-def _leaf(value: Any, told: Role | None, change: Change) -> Any:
+def _leaf(value: Any, told: Role | None, change: Change, at: tuple[int, ...]) -> Any:
     if told is None or value is None or isinstance(value, bool):
         return value
     if told.kind == "text" and isinstance(value, str):
         return change.word(told.of, value)
     if told.kind == "number":
-        return change.number(value, told.of)
+        return change.number(value, told.entity(at))
     return change.figure(value, told) if told.kind in ("figure", "moment") else value
 
 
@@ -153,11 +156,23 @@ def sizes(data: Mapping[str, Any], lines: str) -> dict[str, list[int]]:
     """How many there are of each entity, block by block."""
     found = dict[str, list[int]]()
     for place, told in roles_in(lines).items():
-        value: Any = data
-        for step in place.split("."):
-            value = value.get(step) if isinstance(value, dict) else None
-        if told.kind == "count" and isinstance(value, int):
-            found.setdefault(told.of, []).append(value)
-        elif told.kind == "list" and isinstance(value, list) and told.of not in found:
-            found[told.of] = [len(value)]
+        steps = place.split(".")
+        if "*" in steps and "{" not in told.of:
+            continue
+        for at, value in _values(data, steps):
+            if told.kind == "count" and isinstance(value, int):
+                found.setdefault(told.of, []).append(value)
+            elif told.kind == "list" and isinstance(value, list) and value:
+                found.setdefault(told.entity(at), [len(value)])
     return found
+
+
+def _values(data: Any, steps: Sequence[str], at: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """What a path leads to, with the places in lists on the way."""
+    if not steps:
+        yield at, data
+    elif steps[0] == "*" and isinstance(data, list):
+        for place, each in enumerate(data):
+            yield from _values(each, steps[1:], (*at, place))
+    elif isinstance(data, dict) and steps[0] in data:
+        yield from _values(data[steps[0]], steps[1:], at)

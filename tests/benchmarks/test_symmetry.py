@@ -12,7 +12,7 @@ from benchmarks.suite import symmetry
 from benchmarks.suite.pairs import Compared
 from ddlopt.instances.generators import generate
 from ddlopt.instances.odd import SETTINGS, odd_instance
-from ddlopt.instances.symmetries import renamed, reordered, scaled, twins
+from ddlopt.instances.symmetries import regrouped, renamed, reordered, scaled, tight, twins
 from ddlopt.instances.symmetries.answers import ANSWERS
 from ddlopt.instances.symmetries.roles import role, roles_in
 from ddlopt.instances.symmetries.shapes import INSTANCES
@@ -176,3 +176,43 @@ def test_a_method_that_refuses_a_name_shows(tree, monkeypatch):
     greedy = type(method("tree-greedy", "aggregation"))
     monkeypatch.setattr(greedy, "refuses", lambda self, each: None if each == tree[0] else "a name")
     assert "tree-greedy refuses one: a name" in symmetry.refusals(tree[0], twin.instance)
+
+
+def test_limits_are_what_a_solution_needs_or_a_hair_below():
+    instance = generate("compression", "levels-random", 1, gradients=2)
+    solution = method("uniform", "compression").solve(instance, Limits(1.0)).solution
+    used = problem("compression/levels").evaluate(instance, solution).details["error"]
+    made = [tight(instance, solution, random.Random(seed), 1) for seed in range(6)]
+    budgets = {each.instance.error_budget for each in made}
+    assert min(budgets) == pytest.approx(used * (1 - 0.8e-9), rel=1e-12)
+    assert max(budgets) == pytest.approx(used, rel=1e-12)
+    assert len(budgets) == 3
+    for each in made:
+        assert problem("compression/levels").evaluate(each.instance, each.solution).feasible
+
+
+def test_a_bound_that_leaves_out_what_just_fits_shows(monkeypatch):
+    instance = generate("compression", "levels-random", 1, gradients=2)
+    solution = method("uniform", "compression").solve(instance, Limits(1.0)).solution
+    monkeypatch.setattr(symmetry, "answered", lambda each, *_: Compared(each, 0.0, infeasible=["somebody"]))
+    found = symmetry.limited(instance, [solution], random.Random(0), Limits(1.0), False, {"twins": 0, "pairs": 0})
+    (told,) = found
+    assert [line.partition(": ")[2] for line in told] == ["infeasible says somebody, what it is made of has a solution"]
+
+
+def test_parameters_of_each_job_and_groups_of_devices_come_in_another_order():
+    hot = odd_instance("aggregation/hot", "unequal", 41)
+    twin = reordered(hot, random.Random(1))
+    answers = method("hot-frequency", "aggregation").solve(hot, Limits(1.0)).solution
+    assert symmetry.evaluated(twin, answers) == []
+    orders = [twin.change.orders[f"parameter of {place}"] for place in range(len(hot.jobs))]
+    assert all(sorted(each) == list(range(len(each))) for each in orders)
+    assert any(each != sorted(each) for each in orders)
+    plan = odd_instance("deployment/plan", "ties", 41)
+    twin = regrouped(plan, random.Random(5))
+    order = twin.change.orders["device group"]
+    assert order != sorted(order)
+    for old, new in enumerate(order):
+        assert twin.instance.device_groups[new] == plan.device_groups[old]
+        for other, place in enumerate(order):
+            assert twin.instance.bandwidth_bytes_per_s[new, place] == plan.bandwidth_bytes_per_s[old, other]

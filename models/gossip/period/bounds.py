@@ -59,7 +59,7 @@ def _cases(instance: PeriodInstance) -> Iterator[tuple[float, float]]:
 def _bound(times: TimeToTarget, communication_s: float, mixing: float) -> float:
     reached = times.seconds(1.0, communication_s, mixing)
     if reached == inf:
-        return inf
+        return times.alone(mixing)
     high, found = times.last(reached, mixing), reached
     for part in range(_PARTS):
         low, up = high ** (part / _PARTS), high ** ((part + 1) / _PARTS)

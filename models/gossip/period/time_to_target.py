@@ -101,16 +101,24 @@ class TimeToTarget:
         return step * (self.target - step * (self.noise + step * self.drift * spread))
 
     def seconds(self, period: float, communication_s: float, mixing: float) -> float:
-        """T with the best step; infinite where the target is out of reach."""
+        """T with the best step; infinite where the target is out of reach, or rounding hides whether it is."""
         progress = self.progress(period, mixing)
-        if progress <= 0:
+        if progress <= _ROUNDING * self._terms(period, mixing):
             return inf
         return 2.0 * self.initial_gap * (self.computing(period) + communication_s / period) / progress
 
+    def alone(self, mixing: float) -> float:
+        """What no period is faster than, by computing alone, with all progress that rounding may hide; or infinite."""
+        most = self.progress(1.0, mixing) + _ROUNDING * self._terms(1.0, mixing)
+        return 2.0 * self.initial_gap * self._computing_alone * (1.0 - _ROUNDING) / most if most > 0 else inf
+
+    @property
+    def _computing_alone(self) -> float:
+        return self.compute_s if self.stragglers is None else self.compute_s * float(self.stragglers.limit)
+
     def last(self, seconds: float, mixing: float) -> float:
         """A period, 2 or a power of it, that no better one than ``seconds`` is beyond: computing alone takes longer."""
-        alone = self.compute_s if self.stragglers is None else self.compute_s * float(self.stragglers.limit)
-        high = 2.0
+        alone, high = self._computing_alone, 2.0
         while high < self.most:
             progress = self.progress(high, mixing)
             if progress <= 0 or 2.0 * self.initial_gap * alone / progress >= seconds:
@@ -121,21 +129,22 @@ class TimeToTarget:
     def bound(self, low: float, high: float, communication_s: float, mixing: float) -> tuple[float, float]:
         """What no period in ``low``..``high`` is faster than, and the period where the bound is attained."""
         first, last = self.progress(low, mixing), self.progress(high, mixing)
-        if first <= 0:
+        if first <= -_ROUNDING * self._terms(low, mixing):
             return inf, low
         compute_s, period = self._least_computing(high), low
         slope = (first - last) / (high - low) if high > low else 0.0
         at_zero = first + slope * low
         if slope > 0 and communication_s > 0:
             ratio = communication_s / compute_s
-            period = ratio * (sqrt(1.0 + at_zero / (slope * ratio)) - 1.0)
+            period = ratio * (sqrt(max(0.0, 1.0 + at_zero / (slope * ratio))) - 1.0)
             period = min(max(period, low), high)
         chord = at_zero - slope * period
-        if chord <= 0:  # rounding, next to where it becomes 0
-            return inf, low
         largest = max(self._terms(low, mixing), self._terms(high, mixing))
+        most = chord + _ROUNDING * largest
+        if most <= 0:
+            return inf, low
         value = 2.0 * self.initial_gap * (compute_s + communication_s / period)
-        return value * (1.0 - _ROUNDING) / (chord + _ROUNDING * largest), period
+        return value * (1.0 - _ROUNDING) / most, period
 
     def _terms(self, period: float, mixing: float) -> float:
         """What the terms of p add up to without their signs; rounding counts relative to it."""

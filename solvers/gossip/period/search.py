@@ -27,7 +27,7 @@ def best_period(times: TimeToTarget, communication_s: float, mixing: float, whol
     """
     period, seconds = 1.0, times.seconds(1.0, communication_s, mixing)
     if not isfinite(seconds):
-        return BestPeriod(1.0, inf, inf, 0)
+        return BestPeriod(1.0, inf, times.alone(mixing), 0)
     high = times.last(seconds, mixing)
     bound, at = times.bound(1.0, high, communication_s, mixing)
     heap, done = [(bound, 1.0, high, at)], 0

@@ -69,8 +69,8 @@ class StagePath(FormulationBase):
         return None
 
     def unit_s(self, instance: PipelineInstance) -> float:
-        """In which times are measured: about a thousandth of what devices work at least."""
-        return unit_of(pipeline_bound(instance))
+        """In which times are measured: about a thousandth of what devices work at least, or else of some plan."""
+        return unit_of(pipeline_bound(instance) or self.achievable_s(instance) or 0.0)
 
     def achievable_s(self, instance: PipelineInstance) -> float | None:
         """What some plan takes at most, if there is one: of one stage, else as long as the slowest stage of all.

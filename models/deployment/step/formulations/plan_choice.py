@@ -62,7 +62,10 @@ class PlanChoice(FormulationBase):
         return None
 
     def unit_s(self, instance: StepInstance) -> float:
-        """In which times are measured: about a thousandth of what devices compute, each part in its fastest way."""
+        """In which times are measured: about a thousandth of what devices compute, each part in its fastest way.
+
+        Where they compute nothing, of the fastest plan.
+        """
         parts = (instance.embedding, *instance.blocks, instance.head)
         work = sum(
             part.count
@@ -73,7 +76,7 @@ class PlanChoice(FormulationBase):
             )
             for part in parts
         )
-        return unit_of(work * instance.global_batch / instance.devices)
+        return unit_of(work * instance.global_batch / instance.devices or self.achievable_s(instance) or 0.0)
 
     def plans(self, instance: StepInstance) -> list[StepPlan]:
         """Plans that fit, in the order of their indices."""

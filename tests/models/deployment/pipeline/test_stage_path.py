@@ -8,8 +8,10 @@ from pipeline_cases import best_of_all, drawn
 
 from ddlopt.instances import library
 from ddlopt.instances.generators.deployment import generate
+from ddlopt.models.deployment.pipeline.bounds import pipeline_bound
 from ddlopt.models.deployment.pipeline.evaluate import evaluate_pipeline
 from ddlopt.models.deployment.pipeline.formulations.stage_path import StagePath
+from ddlopt.models.deployment.pipeline.instance import PipelineInstance
 from ddlopt.models.errors import InfeasibleError
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
@@ -84,3 +86,14 @@ def test_what_cannot_be_is_infeasible():
 
 def test_large_ones_are_refused():
     assert "columns; use pipeline-ideals" in StagePath().refuses(generate("pipeline", 1, layers=100, devices=64))
+
+
+def test_times_have_a_unit_where_each_layer_alone_may_take_none():
+    """The bound is 0, and plans take nanoseconds all the same, which are nothing in units of a second."""
+    options = [{"name": "kept", "time_s": 0, "kept_bytes": 3}, {"name": "again", "time_s": 1.3e-8, "kept_bytes": 1}]
+    layer = {"name": "a", "menus": [{"tensor": 1, "options": options}]}
+    more = {"edges": [{"maker": 0, "user": 1, "size_bytes": 0}], "devices": 1, "memory_bytes": 4, "micro_batches": 2}
+    given = {"family": "deployment", "problem": "pipeline", "name": "a", "bandwidth_bytes_per_s": 1}
+    instance = PipelineInstance.from_data({**given, **more, "layers": [layer, {**layer, "name": "b"}]})
+    assert pipeline_bound(instance) == 0
+    assert 1000 * StagePath().unit_s(instance) <= StagePath().achievable_s(instance) == 1.3e-8

@@ -10,6 +10,7 @@ from volume import for_each, seeds
 from ddlopt.instances import library
 from ddlopt.models.deployment.step.evaluate import evaluate_step
 from ddlopt.models.deployment.step.formulations.plan_choice import PlanChoice
+from ddlopt.models.deployment.step.instance import StepInstance
 from ddlopt.solvers.backends import Highs
 from ddlopt.solvers.contracts import Limits
 
@@ -78,3 +79,12 @@ def test_a_start_is_read_back():
 def test_large_ones_are_refused():
     assert "plans; use step-enumeration" in PlanChoice().refuses(library.load("deployment/step-llama3-70b-dgx-h100"))
     assert "it answers a step instance" in PlanChoice().refuses(library.load("deployment/pipeline-tiny-l4-k4"))
+
+
+def test_times_have_a_unit_where_nothing_is_computed():
+    data = drawn(9).model_dump(mode="json")
+    for part in (data["embedding"], *data["blocks"], data["head"]):
+        for option in (option for way in part["ways"] for option in way["options"]):
+            option |= {"forward_s": 0.0, "backward_s": 0.0}
+    instance = StepInstance.from_data(data)
+    assert 1000 * PlanChoice().unit_s(instance) <= PlanChoice().achievable_s(instance) == 0.25

@@ -165,6 +165,15 @@ def test_targets_below_the_floor_are_proven_so():
         bound(instance(step_size=1))
 
 
+def test_nobody_calls_a_target_out_of_reach_that_rounding_may_hide():
+    """Noise and drift of a step of 0.01 are the target but for 1e-19: 1e21 seconds, where floats say that 0 is left."""
+    asked = instance(step_size=0.01, target=0.0013000000000000002)
+    given = plan(1, 0.01)
+    found = evaluate(asked, given)
+    assert found.feasible
+    assert 0 < bound(asked) <= found.objective
+
+
 @pytest.mark.parametrize("name", [name for name in ddlopt.names("gossip") if name.startswith("gossip/period-")])
 def test_bounds_hold_for_many_plans(name):
     asked, rng = ddlopt.load(name), np.random.default_rng(0)
