@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import ceil, frexp, inf, isfinite
+from math import ceil, frexp, inf, isfinite, lcm
 
 from ddlopt.certificates.gossip.period.exact_rounds import ExactMixing
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
@@ -21,8 +21,10 @@ _GRID = 32
 """Budgets of seconds tried in floats, by ratio over four powers of ten, before the best is searched between them."""
 _MOST_INTERVALS = 4000
 """Intervals of seconds of a round that are looked at for one claim: half a minute."""
-_BESIDE = Fraction(1, 10**7)
-"""How far the steps are, relatively, that a best step lies between: what it costs is the square of it."""
+_BESIDE_BITS = 23
+"""How far the steps are, relatively, that a best step lies between, 2 to the minus this: it costs the square of it."""
+_STEP_BITS = 30
+"""Binary digits that a step has beyond those of a float."""
 _NARROW = Fraction(1, 10**5)
 """Relative width of an interval of periods that is divided no further: chords differ from curves by its square."""
 _LEAST_MIXING = 1e-9
@@ -146,6 +148,7 @@ class _Exact:
         self.credit, self.whole = instance.credit, instance.whole
         self.noise, self.drift = noise / instance.workers, noise * Fraction(instance.smoothness)
         self.target, self.gap = Fraction(instance.target), 2 * Fraction(instance.initial_gap)
+        self.below = lcm(self.target.denominator, self.noise.denominator)
         self.compute, self.communication = Fraction(instance.compute_s), communication_s
         self.stragglers = instance.stragglers
         self.step = None if instance.step_size is None else Fraction(instance.step_size)
@@ -162,39 +165,44 @@ class _Exact:
     def progress(self, period: Fraction) -> Fraction:
         """No step makes more of one; exact where the step is given."""
         drift = self.drift * (self.spread * period - self.credit)
-
-        def made(step: Fraction) -> Fraction:
-            return step * (self.target - step * (self.noise + step * drift))
-
-        def slope(step: Fraction) -> Fraction:
-            return self.target - step * (2 * self.noise + 3 * step * drift)
-
         if self.step is not None:
-            return made(self.step)
-        guess = Fraction(self.times.step(float(period), self.mixing))
-        before, behind = guess * (1 - _BESIDE), guess * (1 + _BESIDE)
+            return self.step * (self.target - self.step * (self.noise + self.step * drift))
+        # In whole numbers over ``below``, and steps in parts of ``unit``: fractions would reduce each of many results.
+        below = self.below * drift.denominator
+        target, noise, cubed = (
+            part.numerator * (below // part.denominator) for part in (self.target, self.noise, drift)
+        )
+        place, unit = self.times.step(float(period), self.mixing).as_integer_ratio()
+        place, unit = place << _STEP_BITS, unit << _STEP_BITS
+        target, noise = target * unit**2, noise * unit
+
+        def slope(step: int) -> int:
+            return target - step * (2 * noise + 3 * step * cubed)
+
+        before, behind = place - (place >> _BESIDE_BITS), place + (place >> _BESIDE_BITS)
         while slope(before) < 0:
-            before /= 2
+            before //= 2
         while slope(behind) > 0:
             behind *= 2
-        return made(before) + slope(before) * (behind - before)
+        made = before * (target - before * (noise + before * cubed))
+        return Fraction(made + slope(before) * (behind - before), below * unit**3)
 
     def proves(self, claim: Fraction) -> bool:
         """Whether no period is proven to take less than ``claim`` seconds."""
         last, alone = Fraction(2), self.compute if self.stragglers is None else self.compute * self.stragglers.limit
         while claim * self.progress(last) > self.gap * alone and last < self.times.most:
             last *= 2
-        ends = [(Fraction(1), last)]
+        ends = [(Fraction(1), last, self.progress(Fraction(1)), self.progress(last))]
         while ends:
-            low, high = ends.pop()
-            first, final = self.progress(low), self.progress(high)
+            low, high, first, final = ends.pop()
             unit = self.whole and high - low == 1
             if self._holds(claim, low, high, first, final, ends_only=unit):
                 continue
             if unit or high - low <= _NARROW * low:
                 return False
             middle = Fraction((low + high) // 2) if self.whole else (low + high) / 2
-            ends += [(low, middle), (middle, high)]
+            between = self.progress(middle)
+            ends += [(low, middle, first, between), (middle, high, between, final)]
         return True
 
     def _holds(
@@ -234,10 +242,11 @@ def _least_seconds(instance: PeriodInstance, communication_s: float, mixing: flo
     high = times.last(alone, mixing)
     ratio = high ** (1 / _TRIED)
     grid = [ratio**place for place in range(_TRIED + 1)]
-    found = min(map(seconds, _rounded(grid) if instance.whole else grid))
     if instance.whole:
-        return found
-    start = min(range(_TRIED + 1), key=lambda place: seconds(grid[place]))
+        return min(map(seconds, _rounded(grid)))
+    values = list(map(seconds, grid))
+    found = min(values)
+    start = values.index(found)
     low, up = grid[max(0, start - 1)], grid[min(_TRIED, start + 1)]
     for _ in range(100):  # a hundred thirds of so short an interval are less than rounding
         one, two = low + (up - low) / 3, up - (up - low) / 3
@@ -246,7 +255,5 @@ def _least_seconds(instance: PeriodInstance, communication_s: float, mixing: flo
 
 
 def _rounded(grid: list[float]) -> Iterator[float]:
-    """The whole periods next to those of a grid."""
-    for period in grid:
-        yield float(int(period))
-        yield float(int(period) + 1)
+    """The whole periods next to those of a grid, each once: most are next to many."""
+    return map(float, dict.fromkeys(int(period) + step for period in grid for step in (0, 1)))

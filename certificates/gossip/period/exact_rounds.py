@@ -42,7 +42,9 @@ class ExactMixing:
         self.rounds = rounds
         self.times = [Fraction(time) for time in rounds.times_s]
         self._lines: list[tuple[Fraction, Fraction]] = []
+        self._in_floats: list[tuple[float, float]] = []
         self._quotients: list[list[Fraction]] = []
+        self._table: list[list[float]] = []
         self._seen: dict[float, float] = {}
         n, ends = rounds.network.nodes, rounds.network.edges
         self._laplacians = np.zeros((len(self.times), n, n))
@@ -54,7 +56,13 @@ class ExactMixing:
 
     def most(self, seconds: Fraction) -> Fraction:
         """An upper bound on g at all times up to this one."""
-        return min([Fraction(1), *(_up(slope * seconds + offset) for slope, offset in self._lines)])
+        if not self._lines:
+            return Fraction(1)
+        # Any line would do: which is the lowest is said by floats, and only that one is calculated.
+        at = float(seconds)
+        heights = [slope * at + offset for slope, offset in self._in_floats]
+        slope, offset = self._lines[heights.index(min(heights))]
+        return min(Fraction(1), _up(slope * seconds + offset))
 
     def settle(self, seconds: float) -> float:
         """Find a line that is close at a given time; a lower bound on g there, in floating point."""
@@ -66,13 +74,15 @@ class ExactMixing:
             reached = max(reached, self._add(chances))
             if value - reached <= _CLOSE * value:
                 break
-        self._lines.append(self._line(shares, slope))
+        line = self._line(shares, slope)
+        self._lines.append(line)
+        self._in_floats.append((float(line[0]), float(line[1])))
         self._seen[seconds] = reached / 2.0
         return reached / 2.0
 
     def _program(self, seconds: float) -> tuple[float, Floats, Floats, float]:
         """The best mixing for the vectors so far: its value, probabilities, shares of vectors, worth of a second."""
-        table = np.array([[float(each) for each in row] for row in self._quotients])
+        table = np.array(self._table)
         count, times = table.shape[1], np.array(self.rounds.times_s)
         rows = np.vstack([np.column_stack([-table, np.ones(len(table))]), [*np.ones(count), 0.0], [*times, 0.0]])
         limits = np.concatenate([np.zeros(len(table)), [1.0, seconds]])
@@ -92,6 +102,7 @@ class ExactMixing:
             quotients = self._quotients_of(whole)
             if quotients is not None:
                 self._quotients.append(quotients)
+                self._table.append([float(each) for each in quotients])
         return max(0.0, float(values[1]))
 
     def _quotients_of(self, whole: list[int]) -> list[Fraction] | None:
