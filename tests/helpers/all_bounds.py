@@ -7,6 +7,7 @@ is known of problems inside the instance, as of the topology that strategies lea
 
 from ddlopt.certificates.own import exact_bound_of
 from ddlopt.frontier.topology.blocks.bounds import congestion_bounds
+from ddlopt.models import announced_bounds
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.errors import NotApplicableError, SolverError
@@ -29,7 +30,8 @@ def passes(instance, bound, objective, tolerance=TOLERANCE):
 def closed_forms(instance):
     """The problem's own bound, and the tightest with the frontier's; of topologies each one that it is the best of."""
     problem = problem_of(instance)
-    found = {"bound": problem.bound(instance), "tightest bound": problem.tightest_bound(instance)}
+    own = problem.bound(instance)
+    found = {"bound": own, "tightest bound": announced_bounds.tightest(instance, problem.path, own)}
     if problem.path == "topology":
         found |= {name: instance.iteration_time_s(value) for name, value in congestion_bounds(instance).items()}
     return {name: value for name, value in found.items() if value is not None}
@@ -57,9 +59,10 @@ def of_the_job(instance, plan):
 
 def relaxations(instance):
     """Optima of all formulations with integers relaxed, of those that claim to have every solution."""
-    problem = problem_of(instance)
+    problem, solved = problem_of(instance), []
     for name, made in _formulations(instance, problem):
-        if made.refuses(instance) is None and made.scope(instance) is None:
+        if made not in solved and made.refuses(instance) is None and made.scope(instance) is None:
+            solved.append(made)  # several methods solve the same program
             try:
                 found = lp_relaxation(made, instance)
             except (SolverError, NotApplicableError):  # no linear program, or none that HiGHS takes
