@@ -172,9 +172,14 @@ def for_ever(_):
         pass
 
 
+def sleeps(_):
+    """As deaf as for ever, and no load on the processor."""
+    time.sleep(1000)
+
+
 def until_asked(clock):
     while not clock.interrupted:
-        pass
+        time.sleep(0.01)
 
 
 SHORT = Grace(ask_s=0.05, stop_s=0.3, patience=2.0)
@@ -185,7 +190,7 @@ def held(does, time_s=0.2, grace=SHORT, start=None, **options):
     return Guarded(Deaf(does, **options), grace=grace).solve(TINY, Limits(time_s), start=start)
 
 
-@pytest.mark.parametrize("does", [for_ever, lambda _: time.sleep(1000), lambda _: threading.Event().wait()])
+@pytest.mark.parametrize("does", [for_ever, sleeps, lambda _: threading.Event().wait()])
 def test_what_was_told_is_the_answer_of_a_method_that_does_not_end(does):
     found = held(does)
     assert (found.status, found.checked, found.solution) == ("feasible", True, OPTIMUM.solution)
@@ -197,22 +202,22 @@ def test_what_was_told_is_the_answer_of_a_method_that_does_not_end(does):
 
 
 def test_a_bound_that_was_told_counts_if_the_method_is_one_of_ours():
-    assert held(for_ever, bound=11.75).bound == 11.75
-    foreign = Guarded(checked(Deaf(for_ever, bound=11.75)), grace=SHORT).solve(TINY, Limits(0.2))
+    assert held(sleeps, bound=11.75).bound == 11.75
+    foreign = Guarded(checked(Deaf(sleeps, bound=11.75)), grace=SHORT).solve(TINY, Limits(0.2))
     assert (foreign.bound, foreign.objective) == (OPTIMUM.bound, OPTIMUM.objective)
 
 
 def test_a_bound_above_what_was_told_is_an_error():
     with pytest.raises(SolverError, match=r"deaf on 'tiny-n4-d2': bound 13 exceeds the checked objective 12"):
-        held(for_ever, bound=13.0)
+        held(sleeps, bound=13.0)
 
 
 def test_a_start_is_known_too():
-    assert held(for_ever, tells=False, start=OPTIMUM.solution).objective == OPTIMUM.objective
+    assert held(sleeps, tells=False, start=OPTIMUM.solution).objective == OPTIMUM.objective
 
 
 def test_nothing_told_is_no_solution_with_the_bound_of_the_problem():
-    found = held(for_ever, tells=False)
+    found = held(sleeps, tells=False)
     assert (found.status, found.solution, found.bound) == ("no_solution", None, OPTIMUM.bound)
     assert "was stopped" in found.message
 
@@ -238,7 +243,7 @@ def test_what_was_told_outlives_a_crash_and_a_lack_of_memory():
 def test_what_passes_the_gate_on_the_way_is_kept():
     def asks_another(_):
         TopologyFinder().solve(TINY, Limits())
-        for_ever(_)
+        sleeps(_)
 
     assert held(asks_another, tells=False).objective == OPTIMUM.objective
 
