@@ -17,6 +17,11 @@ from ddlopt.solvers.heuristic import Clock
 CONTINUE = 0.75
 """Chance that a strategy handed on to a neighbour is handed on further."""
 
+_KEPT_FLOATS = 4_000_000
+"""In the sums of choices that were proposed lately: most walks propose the same ones again and again."""
+_KEPT_PROPOSALS = 1000
+"""After as many these sums are forgotten, so that rounding does not add up in them."""
+
 
 @dataclass(frozen=True)
 class Walked:
@@ -110,8 +115,11 @@ class Metropolis:
             raise NoSolutionError(f"'{routes.instance.name}': its links cannot serve the strategies to begin with")
         span = min(max(self.proposals // 100, 1), 1000)
         proposed = accepted = 0
-        now = Sums.of(routes, best)
+        now, known = Sums.of(routes, best), dict[tuple[int, ...], Sums]()
+        most = _KEPT_FLOATS // (len(now.load) + 2 * len(now.busy))
         for number in range(self.proposals):
+            if number % _KEPT_PROPOSALS == 0 or len(known) > most:
+                known.clear()
             if number % span == 0:
                 if clock is not None and clock.expired:
                     break
@@ -120,7 +128,10 @@ class Metropolis:
             if not changes:
                 continue
             proposed += 1
-            after = now.changed(changes)
+            chosen = tuple(changes.get(layer, a) for layer, a in enumerate(now.choices))
+            after = known.get(chosen)
+            if after is None:
+                after = known[chosen] = now.changed(changes)
             if after.time_s >= now.time_s and proposals.rng.random() >= math.exp(
                 -self.alpha * 1e3 * (after.time_s - now.time_s)
             ):
