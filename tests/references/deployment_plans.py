@@ -1,6 +1,7 @@
 """Small random instances of the problem ``plan``, and random deployments for them."""
 
 import itertools
+from dataclasses import replace
 
 from ddlopt.models.deployment import Deployment, DeploymentInstance, DeviceGroup, GroupPlan, Operator, Tensor
 
@@ -204,3 +205,14 @@ def thirds():
     )
     groups = (GroupPlan(device_groups=(0,), mode="parameter_server"),) * 2
     return instance, Deployment(instance="thirds", groups=groups)
+
+
+def anneal_little(monkeypatch):
+    """Exact methods begin with some poor plan: they have to find the best one themselves, and the test is quick."""
+    from ddlopt.frontier.deployment.plan import methods
+    from ddlopt.frontier.deployment.plan.prices import method as prices
+    from ddlopt.frontier.deployment.plan.tree import method as tree
+
+    monkeypatch.setattr(prices, "_MOVES", 200)
+    monkeypatch.setattr(tree, "_EFFORT", replace(tree._EFFORT, moves=200))
+    monkeypatch.setattr(methods, "_EFFORT", replace(methods._EFFORT, few_moves=200))

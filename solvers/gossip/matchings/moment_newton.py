@@ -78,8 +78,8 @@ def best_weights(
         A factor; it ends when all weights have larger ones.
     """
     path = _Path(moment, mixing)
-    y, s = np.zeros(path.mixing.shape[1]), 2.0
-    best = Mixed(path.mixing @ y, moment.factor(path.mixing @ y), 0.0, np.eye(moment.nodes))
+    y, s = np.zeros(len(moment.ends) if mixing is None else mixing.shape[1]), 2.0
+    best = Mixed(path.weights(y), moment.factor(path.weights(y)), 0.0, np.eye(moment.nodes))
     price = float(moment.nodes)
     for _ in range(_EFFORT.stages):
         try:
@@ -89,7 +89,7 @@ def best_weights(
             break
         bound, suggested = moment.best_for(inverse, mixing)
         for candidate in (y, suggested):
-            weights = path.mixing @ candidate
+            weights = path.weights(candidate)
             factor = moment.factor(weights)
             if factor < best.factor:
                 best = best._replace(weights=weights, factor=factor)
@@ -106,13 +106,22 @@ class _Path:
 
     def __init__(self, moment: SecondMoment, mixing: Floats | None) -> None:
         self.moment = moment
-        self.mixing = sparse.eye_array(len(moment.ends)) if mixing is None else sparse.csr_array(mixing)
-        self._alone = mixing is None
+        self._mixing = None if mixing is None else sparse.csr_array(mixing)
+
+    def weights(self, y: Floats) -> Floats:
+        """(m,) of the edges, from the variables."""
+        found: Floats = y if self._mixing is None else self._mixing @ y
+        return found
+
+    def _slopes(self, of_edges: Floats) -> Floats:
+        """(q, ...) derivatives by the variables, from those by the weights of edges in rows."""
+        found: Floats = of_edges if self._mixing is None else self._mixing.T @ of_edges
+        return found
 
     def slack(self, y: Floats, s: float) -> Floats:
         """(n, n) sP − (E[W²] − J) + J."""
         n = self.moment.nodes
-        found = -self.moment.matrix(self.mixing @ y)
+        found = -self.moment.matrix(self.weights(y))
         found += (1.0 - s) / n
         found[np.diag_indices(n)] += s
         return found
@@ -164,7 +173,7 @@ class _Path:
 
     def _derivatives(self, y: Floats, s: float, price: float) -> tuple[Floats, Floats]:
         moment, ends = self.moment, self.moment.ends
-        weights, chances, spread = self.mixing @ y, moment.chances, moment.spread
+        weights, chances, spread = self.weights(y), moment.chances, moment.spread
         inverse = self.inverse(y, s)
         # The derivative of the moment by an edge is a_e d_eᵀ + d_e a_eᵀ with d_e = (own_e + p_e L(pw)) a_e.
         own, inner = 2.0 * spread * weights - chances, between(inverse, ends)
@@ -182,9 +191,9 @@ class _Path:
         hessian = 2.0 * (both * both.T + along * inner + moment.meeting * inner)
         # Of the edge itself, the meeting already holds its square in L(y)².
         hessian[np.diag_indices(len(weights))] += 4.0 * spread * on_edges(inverse, moment.ends)
-        whole = np.empty((self.mixing.shape[1] + 1,) * 2)
-        whole[:-1, :-1] = hessian if self._alone else self.mixing.T @ (self.mixing.T @ hessian).T
-        whole[:-1, -1] = whole[-1, :-1] = self.mixing.T @ (-2.0 * mixed)
+        whole = np.empty((len(y) + 1,) * 2)
+        whole[:-1, :-1] = self._slopes(self._slopes(hessian).T)
+        whole[:-1, -1] = whole[-1, :-1] = self._slopes(-2.0 * mixed)
         whole[-1, -1] = float((inverse * inverse).sum()) - 1.0
-        slope = self.mixing.T @ (2.0 * both.diagonal())
+        slope = self._slopes(2.0 * both.diagonal())
         return np.append(slope, price - (float(np.trace(inverse)) - 1.0)), whole

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from refusals import one_line
-from volume import for_each
+from volume import for_each, slow
 
 import ddlopt
 from ddlopt import instances
@@ -111,8 +111,8 @@ def test_small_instances_are_certified(tmp_path):
     assert ddlopt.check_certificate(NAME, tmp_path / "proof.json.gz").bound == certificate.claim
 
 
-def test_a_bundled_one_holds():
-    name = "aggregation/registers-n40-r8-collisions"
+@pytest.mark.parametrize("name", [NAME, slow("aggregation/registers-n40-r8-collisions")])
+def test_a_bundled_one_holds(name):
     found = ddlopt.check_certificate(name, certificates.file_of(name))
     objective = ddlopt.check(name, instances.best(name), exact=True).objective
     assert objective * Fraction(9999, 10_000) <= found.bound <= objective

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from deployment_plans import masks, queues, random_deployment, random_instance
+from deployment_plans import anneal_little, masks, queues, random_deployment, random_instance
 from refusals import one_line
 from volume import for_each, slow
 
@@ -206,7 +206,8 @@ def test_bundled_ones_have_proofs_that_hold(name):
     assert objective * Fraction(9999, 10_000) <= found <= objective
 
 
-def test_small_instances_are_certified(tmp_path):
+def test_small_instances_are_certified(monkeypatch, tmp_path):
+    anneal_little(monkeypatch)
     instance = random_instance(np.random.default_rng(5), operators=4, groups=2, most_devices=2)
     result, certificate = ddlopt.certify(instance, out=tmp_path / "proof.json.gz", time_limit=100)
     assert isinstance(certificate, PlanCertificate)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from deployment_plans import anneal_little
 from partition_cases import add_backward, node, slots_of
 from volume import for_each, seeds, some
 
@@ -111,11 +112,12 @@ def test_partitions_for_latency(seed: int) -> None:
 
 # 50 is one of which the bound by prices is within 1e-4, and not the optimum.
 @for_each("seed", some(range(200), {1, 50}))
-def test_plans(seed: int) -> None:
+def test_plans(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to four groups on three machines with up to three devices; of the largest, the proof only.
 
     The enumeration's simulator and its list of deployments are compared with the statement elsewhere.
     """
+    anneal_little(monkeypatch)
     instance = random_plan(
         np.random.default_rng(seed),
         groups=2 + seed % 3,

@@ -62,7 +62,7 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
     parts : int
         How many parts of the plans are parted again for a better bound (:class:`~.Parts`), at most.
     moves : int
-        Of annealing after the prices; fewer where the time is up.
+        Of annealing after the prices, where these have not proven a plan; fewer where the time is up.
     """
 
     turns: int = 1000
@@ -104,7 +104,8 @@ class PlanPrices(CertifiedMethod, uses=("seed", "start")):
             annealing.meet(Plan(*plan))
         if parts.found is not None:
             annealing.meet(Plan(*parts.found))
-        annealing.run(self.moves)
+        if annealing.best_s * (1.0 - limits.gap) > parts.bound_s:
+            annealing.run(self.moves)
         if annealing.best is None:
             raise NoSolutionError("no plan that was tried fits in the memory of the devices")
         details = {

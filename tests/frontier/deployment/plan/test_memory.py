@@ -188,7 +188,7 @@ def test_bounds_of_layers_with_little_memory_hold(seed):
     while prices.turn():
         assert prices.bound_s <= best.objective * (1 + 1e-9)
     parts = Parts(prices)
-    while parts.parted < 200 and parts.step():
+    while parts.parted < 50 and parts.step():
         assert parts.bound_s <= best.objective * (1 + 1e-9)
 
 

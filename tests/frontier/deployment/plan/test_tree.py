@@ -205,7 +205,7 @@ def test_prices_of_what_is_left_are_not_above_the_time_and_grow_with_what_is_dec
     choices = Choices(instance, every=True)
     ahead = ahead_of(mixes_of(BestPrices(instance), instance.groups), choices)
     counts = [len(own) for own in choices.of_groups]
-    plans = rng.integers(counts, size=(30, len(counts)))
+    plans = rng.integers(counts, size=(10, len(counts)))
     times, _ = Simulator(instance, choices.actions).run_all(*choices.rows(plans))
     near = 0.0
     for plan, time_s in zip(plans, times, strict=True):

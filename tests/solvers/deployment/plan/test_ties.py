@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from deployment_plans import random_deployment, random_instance, thirds, tied_instance
+from deployment_plans import anneal_little, random_deployment, random_instance, thirds, tied_instance
 from deployment_reference import Slow
 from volume import for_each, seeds, slow
 
@@ -57,7 +57,8 @@ def test_all_plans_take_as_long_in_floats_as_in_fractions(seed):
         slow(("plan-prices", "disjunctive-makespan", "plan-search", "tag")),
     ],
 )
-def test_every_method_finds_the_same_optimum(methods):
+def test_every_method_finds_the_same_optimum(methods, monkeypatch):
+    anneal_little(monkeypatch)
     instance, _ = thirds()
     known, rows = all_plans(instance)
     simulator = Simulator(instance, known)
@@ -152,7 +153,8 @@ def test_next_to_nothing_beside_very_much():
         data["bandwidth_bytes_per_s"] = [[1.0] * count] * count
         near = DeploymentInstance.from_data(data)
         known, rows = all_plans(instance)
-        plans = [Simulator(instance, known).deployment(*row) for row in zip(*rows, strict=True)]
+        named = Simulator(instance, known)
+        plans = [named.deployment(*row) for row in zip(*rows, strict=True)]
         simulator = Simulator(near)
         for plan in plans[:: max(1, len(plans) // 40)]:
             exact = float(simulate(near, plan, exact=True).time_s)
