@@ -12,11 +12,16 @@ LARGEST_GROUP = 5
 
 
 def brute_force(instance):
-    """Least bytes that the busiest link can carry, over all links, rings and routes; inf if there is no design."""
+    """Least bytes that the busiest link can carry, over all links, rings and routes; inf if there is no design.
+
+    The most promising links come first, and those that cannot be better than the best ones are not routed.
+    """
     rings, best = list(_rings(instance)), inf
-    for links in link_choices(instance):
-        if links and _volume_bound(instance, links) < best:
-            best = min(best, _congestion(instance, links, rings))
+    bounded = ((_least_congestion(instance, links), links) for links in link_choices(instance) if links)
+    for least, links in sorted(bounded, key=lambda each: each[0]):
+        if least >= best:
+            break
+        best = min(best, _congestion(instance, links, rings))
     return best
 
 
@@ -79,6 +84,19 @@ def _rings(instance):
             sent = np.zeros((instance.servers, instance.servers))
             sent[(first, *order), (*order, first)] = group.hop_bytes
             yield k, sent
+
+
+def _least_congestion(instance, links):
+    """What the bytes of all, of a server out of it, and into it, take at least; inf if somebody is out of reach."""
+    own = [sum(g.hop_bytes for g in instance.allreduce_groups if s in g.members) for s in range(instance.servers)]
+    least = _volume_bound(instance, links)
+    for axis in (0, 1):
+        for server in range(instance.servers):
+            count = sum(number for pair, number in links.items() if pair[1 - axis] == server)
+            sent = instance.traffic_bytes.sum(axis=axis)[server] + own[server]
+            if sent > 0:
+                least = max(least, sent / count if count else inf)
+    return least
 
 
 def _volume_bound(instance, links):

@@ -67,20 +67,39 @@ def brute_force(instance):
     """The best objective and a schedule that has it; None where jobs must finish and cannot.
 
     Tried are all widths, placements and rings of all jobs in every slot. Only the past that can still matter is kept
-    apart: how long each job ran at which rate. Finished jobs stop, which helps the others and saves energy.
+    apart: how long each job ran at which rate. Finished jobs stop, which helps the others and saves energy. What a job
+    may do in a slot and what becomes of it hangs on the job alone, so that it is found once for all states.
     """
     assert instance.bandwidth == "reserved"
     jobs = range(len(instance.jobs))
     layers = [{tuple(Doing() for _ in jobs): (0.0, None, None)}]
+    known = {}
     for slot in range(instance.slots):
-        actions = _actions(instance, slot)
-        layer = {}
+        there = tuple(_is_there(instance, job, slot) for job in jobs)
+        if there not in known:
+            known[there] = _actions(instance, slot)
+        # What a job does is a number among all that it may do.
+        options = [list(dict.fromkeys((action[job], rates[job]) for action, rates, _ in known[there])) for job in jobs]
+        numbers = [{option: number for number, option in enumerate(own)} for own in options]
+        actions = [
+            ([numbers[job][action[job], rates[job]] for job in jobs], action, joules)
+            for action, rates, joules in known[there]
+        ]
+        layer, following = {}, {}
         for state, (energy, _, _) in layers[-1].items():
-            for action, rates, joules in actions:
-                if all(_may(instance, job, slot, state[job], action[job]) for job in jobs):
-                    after = tuple(_after(instance, job, slot, state[job], action[job], rates[job]) for job in jobs)
-                    if energy + joules < layer.get(after, (inf,))[0]:
-                        layer[after] = energy + joules, state, action
+            for job in jobs:
+                if (job, state[job]) not in following:
+                    following[job, state[job]] = [
+                        _after(instance, job, slot, state[job], choice, rate)
+                        if _may(instance, job, slot, state[job], choice)
+                        else None
+                        for choice, rate in options[job]
+                    ]
+            own = [following[job, state[job]] for job in jobs]
+            for chosen, action, joules in actions:
+                after = tuple([own[job][number] for job, number in enumerate(chosen)])
+                if None not in after and energy + joules < layer.get(after, (inf,))[0]:
+                    layer[after] = energy + joules, state, action
         layers.append(layer)
     sign = 1 if instance.sense == "maximize" else -1
     value, state = max(
@@ -104,7 +123,7 @@ def _actions(instance, slot):
     """(choice of every job, their rates, joules): all that fit; of equal rates the cheapest unless places stay."""
     capacity, demand = instance.capacity, instance.demand
     arcs = instance.network.arcs if instance.network else {}
-    found = {}
+    found, known = {}, {}
 
     def extend(chosen, used, loads):
         job = len(chosen)
@@ -116,9 +135,11 @@ def _actions(instance, slot):
                 found[key] = tuple(chosen), tuple(rates), joules
             return
         extend([*chosen, None], used, loads)
-        if not instance.jobs[job].arrival <= slot < instance.last_slot(job):
+        if not _is_there(instance, job, slot):
             return
-        for choice, passes in choices(instance, job):
+        if job not in known:
+            known[job] = list(choices(instance, job))
+        for choice, passes in known[job]:
             taken = used.copy()
             for server, count in choice.workers:
                 taken[server] += count * demand[job]
@@ -130,6 +151,10 @@ def _actions(instance, slot):
 
     extend([], np.zeros_like(capacity), Counter())
     return list(found.values())
+
+
+def _is_there(instance, job, slot):
+    return instance.jobs[job].arrival <= slot < instance.last_slot(job)
 
 
 def _places_matter(instance):
