@@ -40,7 +40,8 @@ def test_hidden_it_is_not_loaded_and_a_slice_of_the_tests_passes():
     """In a process that has loaded nothing yet."""
     told = [sys.executable, "-c", ALONE.format(hidden=plugins.HIDDEN)]
     asked = ["-q", "-x", "--assert", "plain", "-m", "not slow", "-p", "no:cacheprovider", *SLICE]
-    run = subprocess.run(told + asked, cwd=ROOT, env=os.environ | {"DDLOPT_GUARD": "off"}, capture_output=True, text=True)
+    here = os.environ | {"DDLOPT_GUARD": "off"}
+    run = subprocess.run(told + asked, cwd=ROOT, env=here, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     assert run.stdout.splitlines()[:2] == ["loaded: False", "loaded: True"]
 
