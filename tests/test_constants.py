@@ -1,6 +1,7 @@
 """Constants say why they have their value: tolerances wherever they stand, and all numbers at module level."""
 
 import ast
+import contextlib
 import io
 import re
 import tokenize
@@ -21,67 +22,82 @@ SMALL = re.compile(r"\de-\d|\.0000")
 """What is in the text of a file with such numbers."""
 AT_MODULE_LEVEL = re.compile(r"^[A-Za-z_][^\n(=]*=\s*[-~+\w(]*\d", re.MULTILINE)
 """And of one that may give a number a name."""
+BESIDE = re.compile(r"[^'\"#]*#")
+"""A line with a comment, whatever comes before it: quotes could have the sign in them."""
 
 
 class Explained:
     """Which statements of a file have a comment on their lines or just above, or a text just below."""
 
-    def __init__(self, text, tree):
-        self.beside, self.alone = set(), set()
+    def __init__(self, text):
+        self.lines = ["", *text.split("\n")]
+
+    def above(self, line):
+        """Whether a comment of its own is above a line."""
+        return self.lines[line - 1].lstrip().startswith("#")
+
+    def beside(self, first, last):
+        """The lines with a comment from the first one of a statement to another one; it may go on after that."""
+        text, found = "\n".join(self.lines[first : last + 1]), set()
         if "#" in text:
-            for token in tokenize.generate_tokens(io.StringIO(text).readline):
-                if token.type == tokenize.COMMENT:
-                    self.beside.add(token.start[0])
-                    if not token.line[: token.start[1]].strip():
-                        self.alone.add(token.start[0])
-        self.documented = set()
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list):
-                self.documented |= {one for one, other in pairwise(body) if is_text(other)}
+            with contextlib.suppress(tokenize.TokenError):
+                for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                    if token.type == tokenize.COMMENT:
+                        found.add(first - 1 + token.start[0])
+        return found
 
-    def statement(self, node):
-        lines = range(node.lineno, node.end_lineno + 1)
-        return node in self.documented or node.lineno - 1 in self.alone or any(line in self.beside for line in lines)
+    def at_a_glance(self, found):
+        """Whether all that was found in the text is on lines with a comment, or below one."""
+        lines = [found.string.count("\n", 0, found.start()) + 1 for found in found]
+        return all(self.above(line) or BESIDE.match(self.lines[line]) for line in lines)
 
-    def line(self, line):
-        return line in self.beside or line - 1 in self.alone
+
+def documented(statements):
+    """Statements with a text just below."""
+    return {one for one, other in pairwise(statements) if is_text(other)}
 
 
 def is_text(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def small_floats(node, statement=None):
-    """Small floats with the statements that they are in."""
-    statement = node if isinstance(node, ast.stmt) else statement
+def small_floats(node, lines, statement=None, told=False):
+    """Small floats on these lines, with the statements that they are in, and whether a text is below."""
     if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value <= LARGEST_TOLERANCE:
-        yield node, statement
+        yield node, statement, told
+    below = documented(getattr(node, "body", None)) if isinstance(getattr(node, "body", None), list) else ()
     for child in ast.iter_child_nodes(node):
-        yield from small_floats(child, statement)
+        if isinstance(child, ast.stmt):
+            first = min((each.lineno for each in getattr(child, "decorator_list", ())), default=child.lineno)
+            if any(first <= line <= child.end_lineno for line in lines):
+                yield from small_floats(child, lines, child, child in below)
+        else:
+            yield from small_floats(child, lines, statement, told)
 
 
 def bare_tolerances(text, tree=None):
     """Lines with a small float that nothing explains."""
-    tree = tree or ast.parse(text)
-    if not (small := list(small_floats(tree))):
-        return []
-    file = Explained(text, tree)
+    file = Explained(text)
+    lines = [line for line, words in enumerate(file.lines) if SMALL.search(words)]
     return [
         node.lineno
-        for node, statement in small
-        if not (statement.lineno - 1 in file.alone or statement in file.documented or file.line(node.lineno))
+        for node, statement, told in small_floats(tree or ast.parse(text), lines)
+        if not (told or file.above(statement.lineno) or file.above(node.lineno))
+        and node.lineno not in file.beside(min(statement.lineno, node.lineno), node.lineno)
     ]
 
 
 def bare_constants(text, tree=None):
     """Lines of numbers at module level, and tuples of numbers, that nothing explains."""
-    tree = tree or ast.parse(text)
-    assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and is_numeric(node.value)]
-    if not assigned:
-        return []
-    file = Explained(text, tree)
-    return [node.lineno for node in assigned if not file.statement(node)]
+    tree, file = tree or ast.parse(text), Explained(text)
+    told = documented(tree.body)
+    return [
+        node.lineno
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and is_numeric(node.value)
+        and not (node in told or file.above(node.lineno) or file.beside(node.lineno, node.end_lineno))
+    ]
 
 
 def is_numeric(node):
@@ -136,8 +152,11 @@ def bare():
     tolerances, numbers = [], []
     for file in SOURCES:
         text = file.read_text(encoding="utf-8")
-        small = file != TOLERANCES and SMALL.search(text)
-        if not small and not AT_MODULE_LEVEL.search(text):
+        read = Explained(text)
+        # Most numbers say why on their line: only the others are worth a look at the code.
+        small = [] if file == TOLERANCES else [*SMALL.finditer(text)]
+        named = [*AT_MODULE_LEVEL.finditer(text)]
+        if read.at_a_glance(small) and read.at_a_glance(named):
             continue
         tree = ast.parse(text)
         name = file.relative_to(ROOT).as_posix()
