@@ -88,14 +88,17 @@ def pytest_collection_finish():
 
 
 GUARD = "DDLOPT_GUARD"
-FORKED = {"cli", "robustness", "wrappers", "bench", "benchmarks"}
-"""Folders of tests about the process that a solve is given, and the files beside all folders."""
+FORKED = {"wrappers", "bench", "benchmarks", "test_processes.py", "test_odd_limits.py", "test_lying_methods.py"}
+"""Folders and files of tests about the process that a solve is given, and the files beside all folders."""
 
 
 def pytest_runtest_setup(item):
-    """Default tests of what methods answer solve in this process: a fork of one with so much in it takes longer."""
-    folders = item.path.relative_to(HERE).parts[:-1]
-    if folders and FORKED.isdisjoint(folders) and item.get_closest_marker("slow") is None:
+    """Default tests of what methods answer solve in this process.
+
+    A fork of one with so much in it takes longer, and what it imports every other one imports again.
+    """
+    parts = item.path.relative_to(HERE).parts
+    if len(parts) > 1 and FORKED.isdisjoint(parts) and item.get_closest_marker("slow") is None:
         os.environ[GUARD] = "off"
     else:
         os.environ.pop(GUARD, None)
