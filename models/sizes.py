@@ -61,8 +61,11 @@ def _are_usual(data: Any) -> bool:
             elif kind is np.ndarray:
                 if len(_odd_places(each)):
                     return False
-            elif kind in (dict, list, tuple) or isinstance(each, BaseModel):
-                inside.append(iter(_fields(each).values() if isinstance(each, BaseModel | dict) else each))
+            elif kind is list or kind is tuple:
+                inside.append(iter(each))
+                break
+            elif kind is dict or isinstance(each, BaseModel):
+                inside.append(iter(_fields(each).values()))
                 break
             elif each is not None and kind is not bool:
                 return False

@@ -1,13 +1,12 @@
 """Fields of an instance made odd, whatever its problem is: what the schema refuses is taken back."""
 
-import copy
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ddlopt.instances.odd.said import Path, at, said
+from ddlopt.instances.odd.said import Path, at, copied, said
 from ddlopt.instances.spelled import spelled_out
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
@@ -104,11 +103,11 @@ def _changed(instance: Instance, setting: str, seed: str) -> Instance:
 
 def _in_other_words(kind: type[Instance], data: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     """The data with other words in some fields that have a choice of them."""
-    choices, places_of = _words(kind), defaultdict[str, list[Path]](list)
-    for path in _places(data, texts=True):
-        if isinstance(at(data, path), str) and _field(path) in choices:
-            places_of[_field(path)].append(path)
-    for field in sorted(places_of):
+    choices, places_of = _words(kind), dict[str, list[Path]]()
+    for field, places in _by_field(data, texts=True).items():
+        if field in choices:
+            places_of[field] = [path for path in places if isinstance(at(data, path), str)]
+    for field in sorted(field for field, places in places_of.items() if places):
         if draw.random() < _WORDS:
             old = at(data, places_of[field][0])
             word = draw.choice([word for word in choices[field] if word != old])
@@ -155,7 +154,7 @@ def _made(
     data: dict[str, Any], some: list[Path], places: list[Path], change: Callable[..., Any], draw: random.Random
 ) -> dict[str, Any]:
     """The data with some of a field's places changed, each of which is told what stands at the others."""
-    made = copy.deepcopy(data)
+    made = copied(data)
     for path in reversed(some):  # later ones first, as lists may become shorter
         others = [at(data, other) for other in places if other != path]
         owner = at(made, path[:-1])
@@ -163,11 +162,10 @@ def _made(
     return made
 
 
-def _by_field(data: dict[str, Any]) -> defaultdict[str, list[Path]]:
-    """The places of each field; of one that changes emptied, none."""
+def _by_field(data: dict[str, Any], texts: bool = False) -> defaultdict[str, list[Path]]:
+    """The places of each field, and of texts if wanted; of one that changes emptied, none."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in _places(data):
-        found[_field(path)].append(path)
+    _note(data, (), "", texts, found)
     return found
 
 
@@ -175,18 +173,19 @@ def _field(path: Path) -> str:
     return ".".join("*" if isinstance(step, int) else step for step in path)
 
 
-def _places(data: Any, path: Path = (), texts: bool = False) -> Iterator[Path]:
-    """Of everything but names, and texts if wanted: lists and what is in them, figures, and what is missing."""
+def _note(data: Any, path: Path, field: str, texts: bool, found: defaultdict[str, list[Path]]) -> None:
+    """Take up everything but names: lists and what is in them, figures, and what is missing."""
     if path:
-        yield path
+        found[field].append(path)
+    before = f"{field}." if path else ""
     if isinstance(data, dict):
         for name, value in data.items():
             if name not in _KEPT and (texts or not isinstance(value, str)):
-                yield from _places(value, (*path, name), texts)
+                _note(value, (*path, name), before + name, texts, found)
     elif isinstance(data, list):
         for place, value in enumerate(data):
             if texts or not isinstance(value, str):
-                yield from _places(value, (*path, place), texts)
+                _note(value, (*path, place), before + "*", texts, found)
 
 
 def _whole_s(figures: tuple[float, ...]) -> Callable[..., Any]:
@@ -199,7 +198,7 @@ _WHOLE_S = tuple(map(_whole_s, ((0.0, 1.0, 1.0, 2.0), (1.0, 1.0, 2.0))))
 
 def _tied(value: Any, others: list[Any], draw: random.Random) -> Any:
     """As another one, or a small multiple of it; parts are twins of others but for their names."""
-    model = copy.deepcopy(draw.choice(others)) if others else value
+    model = copied(draw.choice(others)) if others else value
     if isinstance(value, dict) and isinstance(model, dict):
         return model | ({"name": value["name"]} if "name" in value else {})
     if isinstance(value, float) and isinstance(model, float):

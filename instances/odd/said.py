@@ -4,11 +4,11 @@ Serializers leave out what is at its default, so that what only changes data nev
 fields there are, of which kind each is, and what may stand in it; figures and names are those of the instance.
 """
 
-import copy
+import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ddlopt.models.contracts import Instance
 
@@ -31,8 +31,7 @@ _NOT_SAID = ("family", "problem", "name", "source")
 """Of the instance as a whole: what it is, and what it is called."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a field stands in the data, and its schema there."""
 
     path: Path
@@ -111,15 +110,18 @@ def said(kind: type[Instance], data: dict[str, Any], is_one: Callable[..., bool]
 def by_field(data: dict[str, Any], schema: Schema) -> dict[str, list[Place]]:
     """The places of each field that may be said; a field is its names, and * for a place in a list or mapping."""
     found: dict[str, list[Place]] = {}
-    for name, place in _places(data, schema, schema, (), ""):
-        if name not in _NOT_SAID:
-            found.setdefault(name, []).append(place)
+    _note(data, schema, schema, (), "", found)
     return found
 
 
-def _places(data: Any, schema: Schema, whole_schema: Schema, path: Path, name: str) -> Iterator[tuple[str, Place]]:
-    if name:
-        yield name, Place(path, schema)
+def _note(
+    data: Any, schema: Schema, whole_schema: Schema, path: Path, name: str, found: dict[str, list[Place]]
+) -> None:
+    if name and name not in _NOT_SAID:
+        found.setdefault(name, []).append(Place(path, schema))
+    if not isinstance(data, (dict, list)):
+        return
+    before = f"{name}." if name else ""
     for each in _alternatives(schema, whole_schema):
         if isinstance(data, dict) and each.get("type") == "object":
             known = each.get("properties", {})
@@ -128,13 +130,13 @@ def _places(data: Any, schema: Schema, whole_schema: Schema, path: Path, name: s
                 continue
             for key, value in data.items():
                 if key in known:
-                    yield from _places(value, known[key], whole_schema, (*path, key), f"{name}.{key}".lstrip("."))
+                    _note(value, known[key], whole_schema, (*path, key), before + key, found)
                 elif isinstance(others, dict):
-                    yield from _places(value, others, whole_schema, (*path, key), f"{name}.*")
+                    _note(value, others, whole_schema, (*path, key), f"{name}.*", found)
             return
         if isinstance(data, list) and each.get("type") == "array":
             for number, value in enumerate(data):
-                yield from _places(value, _item(each, number), whole_schema, (*path, number), f"{name}.*")
+                _note(value, _item(each, number), whole_schema, (*path, number), f"{name}.*", found)
             return
 
 
@@ -148,16 +150,17 @@ def _alternatives(schema: Schema, whole_schema: Schema) -> list[Schema]:
 
 def _otherwise(name: str, data: dict[str, Any], schema: Schema, draw: random.Random) -> dict[str, Any] | None:
     """The data with another value in a field: in all of its places, in one, or wherever something has that name."""
-    places = by_field(data, schema).get(name)
+    places_of = by_field(data, schema)
+    places = places_of.get(name)
     if places is None:  # another change has emptied it
         return None
-    made, pool = copy.deepcopy(data), Pool()
+    made, pool = copied(data), Pool()
     pool.note(data, "")
     new = [_invented(place.schema, schema, _called(name).partition(".")[0], pool, draw) for place in places]
     how = draw.choice(("all", "all alike", "one", "everywhere"))
     if how == "everywhere":  # one value for another one, as if it were called otherwise
         old = at(data, places[draw.randrange(len(places))].path)
-        for other, others in by_field(data, schema).items():
+        for other, others in places_of.items():
             for place in others:
                 if _called(other) == _called(name) and at(data, place.path) == old:
                     _put(made, place.path, new[0])
@@ -166,7 +169,7 @@ def _otherwise(name: str, data: dict[str, Any], schema: Schema, draw: random.Ran
         kept = draw.randrange(len(places))
         places, new = places[kept : kept + 1], new[kept : kept + 1]
     for place, value in zip(places, new, strict=True):
-        _put(made, place.path, copy.deepcopy(new[0]) if how == "all alike" else value)
+        _put(made, place.path, copied(new[0]) if how == "all alike" else value)
     return made
 
 
@@ -179,6 +182,11 @@ def _item(schema: Schema, number: int) -> Schema:
 def _called(name: str) -> str:
     """The last name of a field, with what stands after it: ``forward.*`` of ``jobs.*.forward.*``."""
     return name[name.rstrip(".*").rfind(".") + 1 :]
+
+
+def copied(data: Any) -> Any:
+    """Data of JSON anew, as :func:`copy.deepcopy` would, in a tenth of its time: one list in two places stays one."""
+    return pickle.loads(pickle.dumps(data))
 
 
 def at(data: Any, path: Path) -> Any:
