@@ -10,15 +10,16 @@ these sums instead::
     rows.add_to(block, flow_is_conserved="what comes in goes out", switch_is_open="only open switches forward")
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
+from pyomo.repn import generate_standard_repn
 
-from ddlopt.models.errors import InfeasibleError
+from ddlopt.models.errors import InfeasibleError, RangeError
 from ddlopt.models.tolerances import FEASIBILITY_TOL, NEGLIGIBLE_COEFFICIENT
-from ddlopt.models.units import unit_of
+from ddlopt.models.units import LARGEST_COEFFICIENT, unit_of
 
 _LEAST_SCALE = 2.0**-30
 """Of a row, as a part of what the others count in: what is smaller is nothing beside them."""
@@ -213,3 +214,38 @@ def _constraint(rows: Mapping[Any, Row], doc: str) -> pyo.Constraint:
         return low, sum_.expression, high
 
     return pyo.Constraint(list(rows), rule=rule, doc=doc)
+
+
+def check_range(block: pyo.Block, name: str, largest: float = LARGEST_COEFFICIENT) -> None:
+    """Refuse rows of a built ``block`` with a coefficient that no tolerance of a solver allows for.
+
+    Raises
+    ------
+    RangeError
+        If one exceeds ``largest``, with the row and the variable.
+    """
+    for row in block.component_data_objects(pyo.Constraint, active=True):
+        for part in _linear_parts(row):
+            values = part.linear_coefs
+            if values and max(max(values), -min(values)) > largest:
+                place = max(range(len(values)), key=lambda k: abs(values[k]))
+                raise RangeError(
+                    f"'{name}': row '{row.name}' has coefficient {float(values[place]):.3g} at "
+                    f"'{part.linear_vars[place].name}', in units of which the objective is a few thousand, more than "
+                    f"{largest:g}: figures of the instance are too far apart for this formulation; use "
+                    "another method, or leave out what is never chosen"
+                )
+
+
+def _linear_parts(row: Any) -> Iterator[Any]:
+    """Its body as linear expressions: what most rows are made of, or the standard form of others."""
+    if row.expr is None:
+        return
+    whole = True
+    for part in row.expr.args:
+        if part.__class__ is LinearExpression:
+            yield part
+        elif part is not None and not isinstance(part, int | float):
+            whole = False
+    if not whole:
+        yield generate_standard_repn(row.body, compute_values=True, quadratic=False)

@@ -11,18 +11,15 @@ seconds, bytes or utilities but numbers of a *unit* that suits its instance. A u
 * **a power of two**, so that no digit is lost when figures are divided by it: rows hold in exact arithmetic where they
   hold for the data.
 
-What is left of a wide range after that is looked at where models are built: :func:`check_range`.
+What is left of a wide range after that is looked at where models are built: :func:`ddlopt.models.linear.check_range`.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyomo.environ as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
-from pyomo.repn import generate_standard_repn
 
 from ddlopt.models.errors import RangeError, SolverError
 from ddlopt.models.tolerances import TINY
@@ -85,27 +82,6 @@ def in_units(figures: Any, unit: float, simple: float = 0.0) -> npt.NDArray[np.f
     return np.minimum(np.asarray(figures, dtype=np.float64) / unit, max(MOST_UNITS, 4 * simple / unit))
 
 
-def check_range(block: pyo.Block, name: str, largest: float = LARGEST_COEFFICIENT) -> None:
-    """Refuse rows of a built ``block`` with a coefficient that no tolerance of a solver allows for.
-
-    Raises
-    ------
-    RangeError
-        If one exceeds ``largest``, with the row and the variable.
-    """
-    for row in block.component_data_objects(pyo.Constraint, active=True):
-        for part in _linear_parts(row):
-            values = part.linear_coefs
-            if values and max(max(values), -min(values)) > largest:
-                place = max(range(len(values)), key=lambda k: abs(values[k]))
-                raise RangeError(
-                    f"'{name}': row '{row.name}' has coefficient {float(values[place]):.3g} at "
-                    f"'{part.linear_vars[place].name}', in units of which the objective is a few thousand, more than "
-                    f"{largest:g}: figures of the instance are too far apart for this formulation; use "
-                    "another method, or leave out what is never chosen"
-                )
-
-
 def check_big_m(big: float, objective: float, name: str, what: str, largest: float = LARGEST_BIG_M) -> float:
     """``big``, if an integer program can have it as the M of its rows beside an ``objective`` of that size.
 
@@ -132,17 +108,3 @@ def unread(problem: SolverError, figures: Iterable[float], name: str) -> SolverE
         f"'{name}': {problem}; figures from {least:.3g} to {most:.3g} are too far apart for this formulation: a "
         "solver's tolerance is much of the smallest; use another method"
     )
-
-
-def _linear_parts(row: Any) -> Iterator[Any]:
-    """Its body as linear expressions: what most rows are made of, or the standard form of others."""
-    if row.expr is None:
-        return
-    whole = True
-    for part in row.expr.args:
-        if part.__class__ is LinearExpression:
-            yield part
-        elif part is not None and not isinstance(part, int | float):
-            whole = False
-    if not whole:
-        yield generate_standard_repn(row.body, compute_values=True, quadratic=False)

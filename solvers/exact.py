@@ -13,7 +13,7 @@ from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.catalogue import outside_of_room
 from ddlopt.models.contracts import Evidence, Formulation, Instance, Sense
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
-from ddlopt.models.units import check_range
+from ddlopt.models.linear import check_range
 from ddlopt.solvers.backends.contracts import Backend, Outcome, uses_of_backend
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.building import TimeUpError, building

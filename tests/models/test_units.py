@@ -7,7 +7,8 @@ import pyomo.environ as pyo
 import pytest
 
 from ddlopt.models.errors import NotApplicableError, RangeError, SolverError
-from ddlopt.models.units import LARGEST_BIG_M, LARGEST_COEFFICIENT, between, check_big_m, check_range, unit_of
+from ddlopt.models.linear import check_range
+from ddlopt.models.units import LARGEST_BIG_M, LARGEST_COEFFICIENT, between, check_big_m, unit_of
 
 ESTIMATES = (1e-100, 3e-12, 0.1, 1.0, 1023.9, 1024.0, 7e12, 1e100)
 

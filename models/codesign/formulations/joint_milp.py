@@ -17,11 +17,12 @@ from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.codesign.tables import Tables, tables_of
 from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
+from ddlopt.models.linear import check_range
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.formulations.rings_and_routes import RingsAndRoutes
 from ddlopt.models.topology.formulations.rows.throughput import FAINT, RingChoice, all_bytes
 from ddlopt.models.topology.instance import TopologyInstance
-from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m
 
 _LEAST_PART = 1e-2
 """Part of a known time that communication may take at least: a bound on it that is too close to none is of no use."""

@@ -16,8 +16,9 @@ from ddlopt.models.compression.timeline.units import error_limit, error_unit, ex
 from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import check_range
 from ddlopt.models.tolerances import INTEGRALITY_TOL
-from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m
 
 _MOST_PARTS = 40
 """Places of parts beyond which the pairs of them, 700 and more, take longer than anybody waits."""

@@ -28,7 +28,8 @@ from ddlopt.models.compression.timeline.units import (
 )
 from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
-from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m, check_range
+from ddlopt.models.linear import check_range
+from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_big_m
 
 # Messages beyond which the model takes longer than anybody waits.
 _LARGEST = 50_000

@@ -23,8 +23,9 @@ from ddlopt.models.compression.timeline.interchangeable_gradients import in_orde
 from ddlopt.models.compression.timeline.units import LEAST_TIME, error_limit, error_unit, time_limit, time_unit_s
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import check_range
 from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
-from ddlopt.models.units import LARGEST_OF_EQUATIONS, check_range
+from ddlopt.models.units import LARGEST_OF_EQUATIONS
 
 Rows = list[npt.NDArray[np.int64]]
 """For every gradient the numbers of some messages."""

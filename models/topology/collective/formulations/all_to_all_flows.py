@@ -12,9 +12,10 @@ from pyomo.core.expr import LinearExpression
 from ddlopt.models.contracts import Instance, Sense
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import check_range
 from ddlopt.models.tolerances import SOLVER_TOL
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.units import check_range, unit_of, unread
+from ddlopt.models.units import unit_of, unread
 
 _PARTS = 10**9
 """Of a pair's bytes, to which shares of its paths are rounded."""

@@ -13,8 +13,9 @@ from pyomo.core.expr import LinearExpression
 from ddlopt.models.contracts import Instance, Sense
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
+from ddlopt.models.linear import check_range
 from ddlopt.models.topology.collective.instance import Arc, CollectiveInstance, CollectivePlan, Path, Tree
-from ddlopt.models.units import check_range, unit_of, unread
+from ddlopt.models.units import unit_of, unread
 
 _FAINT = 1e-3
 """Of the unit of time, which one accelerator takes at least: a link with less to do has no row."""
