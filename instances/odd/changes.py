@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ddlopt.instances.odd.said import Path, at, copied, said
+from ddlopt.instances.odd.said import Path, at, copied, said, schema_of
 from ddlopt.instances.spelled import spelled_out
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
@@ -123,7 +123,7 @@ def _in_other_words(kind: type[Instance], data: dict[str, Any], draw: random.Ran
 @cache
 def _words(kind: type[Instance]) -> dict[str, list[str]]:
     """The words of each field that has a choice of them."""
-    whole = kind.model_json_schema(mode="validation")
+    whole = schema_of(kind)
     found = dict[str, list[str]]()
 
     def note(schema: dict[str, Any], path: Path) -> None:

@@ -8,6 +8,7 @@ import pickle
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from ddlopt.models.contracts import Instance
@@ -91,7 +92,7 @@ def said(kind: type[Instance], data: dict[str, Any], is_one: Callable[..., bool]
         Whether some data makes an instance of a kind.
     draw : random.Random
     """
-    schema = kind.model_json_schema(mode="validation")
+    schema = schema_of(kind)
     fields = sorted(by_field(data, schema))
     draw.shuffle(fields)
     for name in fields:
@@ -105,6 +106,12 @@ def said(kind: type[Instance], data: dict[str, Any], is_one: Callable[..., bool]
                     data = made
                     break
     return data
+
+
+@cache
+def schema_of(kind: type[Instance]) -> Schema:
+    """What may stand in an instance; not to be changed."""
+    return kind.model_json_schema(mode="validation")
 
 
 def by_field(data: dict[str, Any], schema: Schema) -> dict[str, list[Place]]:
