@@ -163,7 +163,7 @@ def test_restated_model_is_the_same():
     again = linear_model(plain_model(linear))
     filled = np.diff(linear.matrix.indptr) > 0
     assert abs(again.matrix - linear.matrix[filled]).max() == 0
-    for name in ("cost", "offset", "lower", "upper", "maximise"):
+    for name in ("cost", "offset", "lower", "upper", "integer", "maximise"):
         assert np.all(getattr(again, name) == getattr(linear, name)), name
     assert again.row_lower.tolist() == linear.row_lower[filled].tolist()
     assert again.row_upper.tolist() == linear.row_upper[filled].tolist()
@@ -202,7 +202,43 @@ def test_what_no_array_can_say(what, message):
         linear_model(broken(what))
 
 
+def test_the_row_that_is_wrong_is_the_one_named():
+    rows = _add("c", lambda m: pyo.Constraint([1, 2, 3], rule=lambda m, i: m.x[1] + [0, 1, INF, 1][i] * m.x[2] <= 1))
+    with pytest.raises(SolverError, match=r"constraint 'c\[2\]' has a coefficient"):
+        linear_model(broken(rows))
+    with pytest.raises(SolverError, match="objective has a coefficient that is not finite"):
+        linear_model(broken(lambda m: m.o.set_value(m.x[1] + INF)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "feasible"),
+    [(None, -0.9e-9, True), (None, -1.1e-9, False), (0.9e-9, None, True),
+     (1.1e-9, None, False), (-2, -0.9e-9, True), (-2, -1.1e-9, False), (0.9e-9, 2, True), (1.1e-9, 2, False)],
+)  # fmt: skip
+def test_a_row_without_variables_holds_or_makes_the_model_infeasible(low, high, feasible):
+    model = broken(_add("zero", lambda m: pyo.Param(initialize=0.0, mutable=True)))
+    model.c = pyo.Constraint(expr=(low, model.zero, high))
+    model.d = pyo.Constraint(expr=model.x[1] + model.zero >= 1)
+    linear = linear_model(model)
+    assert np.diff(linear.matrix.indptr).tolist() == [0] * (len(linear.rows) - 1) + [1]
+    plain = plain_model(linear, np.array([2.0, 3.0]))
+    assert (plain is not None) == feasible
+    if plain is not None:
+        assert [variable.value for variable in plain.x.values()] == [2.0, 3.0]
+        assert len(plain.row) == 1
+
+
+def test_a_fixed_variable_that_is_used_nowhere_needs_no_value():
+    def fix(model):
+        model.x[2].fix()
+        model.x[2].set_value(None)
+
+    linear = linear_model(broken(fix))
+    assert (linear.lower[1], linear.upper[1], linear.offset) == (0.0, 0.0, 0.0)
+
+
 def test_nothing_at_all():
     linear = linear_model(pyo.ConcreteModel())
     assert linear.matrix.shape == (0, 0)
+    assert (linear.offset, linear.maximise) == (0.0, False)
     assert plain_model(linear) is not None
