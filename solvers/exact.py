@@ -132,7 +132,7 @@ class Exact:
         if start is not None:
             start.belongs_to(instance)
         gate = Gate(instance, self.name, limits, seed, leaf=leaf_of(self.name, self.formulation))
-        block = None
+        block, outcome = None, None
         try:
             # First, as what has no solution may have figures that no model takes.
             family_of(self.family).bound(instance)
@@ -141,17 +141,16 @@ class Exact:
                 block = model.component(self.family)
                 if start is not None:
                     self.formulation.start(block, instance, start)
-        except InfeasibleError as proof:
-            gate = dataclasses.replace(gate, runtime_s=time.perf_counter() - began)
-            return gate.without_solution(MethodOutput(None, message=str(proof)), Evidence.SOLVER)
+        except InfeasibleError as proof:  # for a formulation with a scope that is no more than what a solver would say
+            outcome = Outcome(Status.INFEASIBLE, message=str(proof))
         except TimeUpError:
             block = None
         building_s = time.perf_counter() - began
         run = _Run(self, gate, building_s)
         left = None if limits.time_s is None else limits.time_s - building_s
-        if block is None or (left is not None and left <= 0):
+        if outcome is None and (block is None or (left is not None and left <= 0)):
             outcome = Outcome(Status.NO_SOLUTION, message="time limit passed while the model was built")
-        else:
+        elif outcome is None:
             watcher = None if progress is None else lambda point: progress(run.point(point))
             gap = limits.gap * _OUTER_GAP if run.outer else limits.gap
             remaining = dataclasses.replace(limits, time_s=left, gap=gap)
@@ -206,7 +205,7 @@ class _Run:
         claimed, message = self.value(outcome.objective), outcome.message
         if solution is not None and self.relaxed and self._checked(solution) is None:
             solution, message = None, "the solution of the model breaks a rule that the model knows too little of"
-        if self.outer:
+        if self.outer or solution is None:
             claimed = None
         elif claimed is not None:
             # An incumbent that is not the last one, or good enough for the gap asked for, may leave slack: its

@@ -156,6 +156,34 @@ def test_a_start_is_a_solution(kind, tmp_path):
         assert float(evaluation.objective) == pytest.approx(found.objective)
 
 
+def taken(column):
+    return f"cover_take({column})"
+
+
+@pytest.mark.parametrize(
+    ("sense", "kind", "worth", "constant"),
+    [("minimise", "mps", 18, False), ("minimise", "lp", 18, False), ("maximise", "mps", -21, True),
+     ("maximise", "lp", 21, True)],
+)  # fmt: skip
+def test_a_start_is_written_as_each_solver_reads_it(cover, tmp_path, sense, kind, worth, constant):
+    """Of what is to be minimised in MPS, whatever the model does; the constant has a column of its own."""
+    start = cover.Solution(instance="small", chosen=(0, 1, 3))
+    files = write_start(getattr(cover, sense)(), cover.instance, start, tmp_path / f"m.{kind}")
+    assert [file.name for file in files] == ["m.cbc.sol", "m.gurobi.mst", "m.highs.sol", "m.scip.sol"]
+    cbc, gurobi, highs, scip = (file.read_text() for file in files)
+    one = ["ONE_VAR_CONSTANT 1.0"] * constant
+    every = [f"{taken(k)} {k in (0, 1, 3):.1f}" for k in range(5)] + one
+    assert cbc.splitlines() == [f"Stopped on iterations - objective value {worth:.1f}"] + [
+        f"{place} {taken(k)} 1.0 0" for place, k in enumerate((0, 1, 3))
+    ]
+    assert gurobi.splitlines() == ["# MIP start", *every]
+    assert highs.splitlines() == [
+        "Model status", "Unknown", "", "# Primal solution values", "Feasible", f"Objective {worth:.1f}",
+        f"# Columns {5 + constant}", *every, "# Rows 0",
+    ]  # fmt: skip
+    assert scip.splitlines() == [f"objective value: {worth:.1f}", *(f"{taken(k)} 1.0" for k in (0, 1, 3)), *one]
+
+
 def test_refused_starts_write_nothing(tmp_path):
     name = "topology/all-to-all-n6-d2"
     form, solution = formulation_named("circulant", load(name)), ddlopt.solve(load(name), "ocs-greedy").solution

@@ -71,6 +71,14 @@ def test_dialects(tmp_path, dialect):
     assert found.objective == 3
 
 
+@pytest.mark.parametrize(("head", "kind"), [("c Problem:    x", "mps"), ("c Problem:", "lp")])
+def test_glpk_numbers_columns_as_the_file_did_that_it_read(tmp_path, head, kind):
+    """One in MPS has a name; the two formats may have the columns in another order."""
+    (tmp_path / "answer.sol").write_text(FILES["GLPK"].replace("c Problem:    x", head))
+    found = read_values(tmp_path / "answer.sol", lambda asked: ["a", "b"] if asked == kind else ["b", "a"])
+    assert found.values == {"a": 1.0, "b": 2.5}
+
+
 @pytest.mark.parametrize("dialect", FILES)
 def test_cut_off_anywhere(tmp_path, dialect):
     """Either one clear line or a part of the values, of which at most the last number may be shortened."""
