@@ -27,9 +27,9 @@ from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 GENTLE = {"alpha": 1e-4}
 """For instances whose iterations take seconds."""
 ALL = (
-    Alternating(**GENTLE),
+    Alternating(**GENTLE, budget=500),
     Alternating("exact"),
-    Alternating("mcmc", "exact", **GENTLE),
+    Alternating("mcmc", "exact", **GENTLE, budget=500),
     Alternating("exact", "exact"),
     AlternatingReleased(150, link_alpha=1e-4, **GENTLE),
     DataParallel(),

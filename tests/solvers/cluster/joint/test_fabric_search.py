@@ -62,27 +62,30 @@ def ways(instance, width):
             yield tuple((rack, count) for rack, count in zip(racks, counts, strict=True) if count)
 
 
-def fits(instance, busy, start, end, places, rate):
-    def within(places):
-        found = Counter()
-        for rack, count in places:
-            group = rack
-            while group is not None:
-                found[group] += count
-                group = instance.fabric.groups[group].inside
-        return found
+def crossed(instance, places):
+    """The groups that hold some of the workers and not all: who leaves them takes their uplinks."""
+    found = Counter()
+    for rack, count in places:
+        group = rack
+        while group is not None:
+            found[group] += count
+            group = instance.fabric.groups[group].inside
+    width = sum(count for _, count in places)
+    return tuple(group for group, count in found.items() if count < width)
 
+
+def fits(room, uplink, busy, start, end, places, over, rate):
     for moment in {start, *(each[0] for each in busy if start < each[0] < end)}:
-        hosts, rates = Counter(), Counter()
-        for begins, ends, own, speed in [*busy, (start, end, places, rate)]:
+        hosts, rates = Counter(dict(places)), Counter(dict.fromkeys(over, rate))
+        for begins, ends, own, uses, speed in busy:
             if begins <= moment < ends:
-                hosts.update(dict(own))
-                width = sum(count for _, count in own)
-                for group, count in within(own).items():
-                    rates[group] += speed if count < width else 0
-        if any(count > instance.fabric.groups[rack].hosts for rack, count in hosts.items()):
+                for rack, count in own:
+                    hosts[rack] += count
+                for group in uses:
+                    rates[group] += speed
+        if any(count > room[rack] for rack, count in hosts.items()):
             return False
-        if any(used > Fraction(instance.fabric.groups[group].uplink_bytes_per_s) for group, used in rates.items()):
+        if any(used > uplink[group] for group, used in rates.items()):
             return False
     return True
 
@@ -90,11 +93,14 @@ def fits(instance, busy, start, end, places, rate):
 def brute_force(instance):
     """The best of all lists, widths and places, each job at one of some speeds and as early as all is free."""
     best = None
+    room = [group.hosts for group in instance.fabric.groups]
+    uplink = [Fraction(group.uplink_bytes_per_s) for group in instance.fabric.groups]
     options = [
-        (choice, places, speed)
+        (step, places, crossed(instance, places), Fraction(choice.crossing_bytes) / step)
         for choice in instance.workloads[0].choices
         for places in ways(instance, choice.servers)
         for speed in (SPEEDS if choice.crossing_bytes else SPEEDS[:1])
+        for step in [Fraction(choice.step_s) * speed]
     ]
     told = instance.at(lambda *_: None)
 
@@ -109,13 +115,13 @@ def brute_force(instance):
         for place, job in enumerate(instance.jobs):
             if place in ends:
                 continue
-            for choice, places, speed in options:
-                step = Fraction(choice.step_s) * speed
-                length, rate = Fraction(job.iterations) * step, Fraction(choice.crossing_bytes) / step
-                arrival = Fraction(job.arrival_s)
-                for start in sorted({arrival, *(each[1] for each in busy if each[1] > arrival)}):
-                    if fits(instance, busy, start, start + length, places, rate):
-                        go_on([*busy, (start, start + length, places, rate)], ends | {place: start + length})
+            arrival = Fraction(job.arrival_s)
+            starts = sorted({arrival, *(each[1] for each in busy if each[1] > arrival)})
+            for step, places, over, rate in options:
+                length = Fraction(job.iterations) * step
+                for start in starts:
+                    if fits(room, uplink, busy, start, start + length, places, over, rate):
+                        go_on([*busy, (start, start + length, places, over, rate)], ends | {place: start + length})
                         break
 
     go_on([], {})
