@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 from ddlopt.instances.generators.aggregation import generate
@@ -32,7 +32,7 @@ def entry_error(table: LookupFunction, first: int, end: int) -> Fraction:
     own = [Fraction(float(value)) for value in table.values[first - table.low : end - table.low]]
     if table.step is None:
         # The largest error is that of two operands, and least where both have the same.
-        pairs = [(one, other) for one in own for other in own]
+        pairs = combinations_with_replacement(sorted(set(own)), 2)
         candidates = [2 * a * b / (a + b) if table.relative else (a + b) / 2 for a, b in pairs]
     else:
         step = Fraction(table.step)

@@ -5,8 +5,12 @@ It knows the problem statement only, and calculates in rational numbers.
 
 import itertools
 from fractions import Fraction
+from functools import cache
 
 from ddlopt.models.compression import CompressionInstance, ForwardInstance, Gradient, Option
+
+exactly = cache(Fraction)
+"""Of the few figures of an instance."""
 
 
 def sequences(left):
@@ -23,14 +27,15 @@ def step_of(instance, options, parts, order):
     """When the next forward pass ends."""
     encoded, spent = [], Fraction(0)
     for gradient, option in zip(instance.timeline.gradients, options, strict=True):
-        spent += Fraction(option.encode_s)
-        encoded.append(Fraction(gradient.ready_s) + spent)
+        spent += exactly(option.encode_s)
+        encoded.append(exactly(gradient.ready_s) + spent)
     there, wire = {}, Fraction(0)
     for i in order:
-        wire = max(wire, encoded[i]) + Fraction(options[i].launch_s)
-        wire += (Fraction(options[i].wire_s) + Fraction(options[i].decode_s)) / parts[i]
+        wire = max(wire, encoded[i]) + exactly(options[i].launch_s)
+        wire += (exactly(options[i].wire_s) + exactly(options[i].decode_s)) / parts[i]
         there[i] = wire
-    return max(there[i] + sum(map(Fraction, instance.forward_s[: i + 1])) for i in there)
+    after = list(itertools.accumulate(map(exactly, instance.forward_s)))
+    return max(there[i] + after[i] for i in there)
 
 
 def optimum_of(instance, parts_allowed=None, in_order=False):

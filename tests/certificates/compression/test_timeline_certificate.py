@@ -7,7 +7,7 @@ from fractions import Fraction
 import lane_brute_force
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from timeline_brute_force import brute_force as wire_brute_force
 from timeline_brute_force import random_levels_case, random_timeline_case
@@ -81,6 +81,7 @@ def test_it_begins_anew_with_more_labels(monkeypatch):
         assert proofs.check(instance, found).bound == claim
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_no_prices_and_no_cases_prove_more(data):
     instance = drawn(data.draw(st.integers(0, 60)))

@@ -26,15 +26,12 @@ def never():
 
 def best_exactly(instance):
     """The best plan's step as a fraction, with the memory that the check lets pass; None if none fits."""
-    found = [evaluate_step(instance, plan) for plan in plans(instance)]
-    fits = [each.objective for each in found if each.feasible]
+    found = [(plan, evaluate_step(instance, plan)) for plan in plans(instance)]
+    fits = [(plan, each.objective) for plan, each in found if each.feasible]
     if not fits:
         return None
-    near = (
-        plan
-        for plan, each in zip(plans(instance), found, strict=True)
-        if each.feasible and each.objective < 1.001 * min(fits)
-    )
+    least = min(time_s for _, time_s in fits)
+    near = (plan for plan, time_s in fits if time_s < 1.001 * least)
     return min(evaluate_step(instance, plan, exact=True).objective for plan in near)
 
 
