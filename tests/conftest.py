@@ -8,6 +8,7 @@ import tomllib
 import zlib
 from importlib.metadata import distribution
 from importlib.util import find_spec
+from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 
@@ -54,15 +55,37 @@ def pytest_configure(config):
         told = "pip install --no-deps --no-build-isolation -e ."
         pytest.exit(f"the installation is older than pyproject.toml: no {missing[0]}; run: {told}", returncode=4)
     import volume
-    from sides import watch
 
-    watch()
     volume.SLOW = config.option.markexpr != "not slow"
+    if hasattr(config, "workerinput") or getattr(config.option, "dist", "no") == "no":  # tests run here
+        from sides import watch
+
+        watch()
+        # What is imported and collected stays until the end: looking for garbage in it finds none, for a second.
+        gc.disable()
 
 
 # A shell that runs a command in the background has it ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path):
+    """Where slow tests are not asked for, files that have no others are not imported, with all that they need."""
+    import volume
+
+    if volume.SLOW or collection_path.suffix != ".py":
+        return None
+    return True if "\npytestmark = pytest.mark.slow\n" in collection_path.read_text(encoding="utf-8") else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj):
+    """Nor are thousands of them made to be left out again: of a function that is slow as a whole, none is."""
+    import volume
+
+    slow = not volume.SLOW and isfunction(obj) and any(mark.name == "slow" for mark in vars(obj).get("pytestmark", ()))
+    return [] if slow else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,8 +105,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Look for garbage less often: thousands of tests live until the end and are walked through each time."""
-    gc.collect()
+    """Look for garbage less often, and never in what was made until now: thousands of tests live until the end."""
+    gc.enable()
+    gc.freeze()
     gc.set_threshold(100_000, 20, 50)
 
 

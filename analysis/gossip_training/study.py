@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ddlopt.analysis.gossip_training.exchange import Policy
 from ddlopt.analysis.gossip_training.policies import label_of
@@ -43,7 +43,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     if count < 2:
         return Estimate(float(np.mean(values)), math.nan)
     spread = float(np.std(values, ddof=1)) / math.sqrt(count)
-    return Estimate(float(np.mean(values)), float(student.ppf(0.5 + _LEVEL / 2, count - 1)) * spread)
+    return Estimate(float(np.mean(values)), float(stdtrit(count - 1, 0.5 + _LEVEL / 2)) * spread)
 
 
 class Row(NamedTuple):

@@ -69,9 +69,14 @@ def some(values, default, of=None):
         else:
             quick = value in default
         # Where parameters are numbered to tell them apart, others would be another test's.
-        if quick or SLOW or type(value) is not int:
+        if quick or SLOW or not _says_itself(value):
             params.append(value if quick else slow(*value if isinstance(value, tuple) else (value,)))
     return params or [slow(value) for value in values]
+
+
+def _says_itself(value):
+    """Whether the name of a test with this parameter tells it by what it is; others are told by their number."""
+    return all(isinstance(each, int | str | float) for each in (value if isinstance(value, tuple) else (value,)))
 
 
 def seeds(default, total):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from importlib.util import find_spec
 
 import pytest
 
@@ -11,7 +12,7 @@ from ddlopt.models.errors import OptionError
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.dask_workers import executor_of
 
-pytest.importorskip("distributed", reason="needs Dask: pip install 'ddlopt[cluster]'")
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask: pip install 'ddlopt[cluster]'")
 
 TINY = "topology/tiny-n4-d2"
 

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import gmean, wilcoxon
 
 from ddlopt.analysis.bench.figures import anytime, pairs, profiles, statistics, tabular
 from ddlopt.models.errors import OptionError
@@ -39,6 +38,8 @@ def test_shifted_geometric_mean():
     assert statistics.shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)
     assert statistics.shifted_geometric_mean([0.0, 7.0], 0.0) == 0.0
     assert math.isnan(statistics.shifted_geometric_mean([]))
+    from scipy.stats import gmean
+
     times = np.random.default_rng(0).exponential(20.0, 50)
     assert statistics.shifted_geometric_mean(times, 10.0) == pytest.approx(gmean(times + 10.0) - 10.0)
     for wrong in ([-1.0], 1.0), ([1.0], -1.0):
@@ -149,12 +150,16 @@ def test_a_failure_has_the_largest_rank():
 
 
 def test_rounding_ranks_no_difference_higher():
+    from scipy.stats import wilcoxon
+
     tenths, others = np.array([4, 5, 8, 6, 5, 4]), np.array([5, 8, 2, 7, 6, 0])
     assert wilcoxon(0.1 * tenths - 0.1 * others).pvalue < 0.95
     assert pairs.compare(0.1 * tenths, 0.1 * others).p_value == wilcoxon(tenths - others).pvalue == 1.0
 
 
 def test_finite_costs_as_scipy_has_them():
+    from scipy.stats import wilcoxon
+
     rng = np.random.default_rng(5)
     a, b = rng.random((2, 40))
     assert pairs.compare(a, b).p_value == pytest.approx(wilcoxon(a, b).pvalue)

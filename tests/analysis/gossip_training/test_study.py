@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
 
 from ddlopt.analysis import plots
 from ddlopt.analysis.gossip_training import study_plots as gossip_study_plots
@@ -31,6 +30,8 @@ def done():
 
 
 def test_intervals_are_those_of_the_t_test():
+    from scipy.stats import ttest_1samp
+
     values = [0.91, 0.95, 0.93, 0.96]
     wanted = ttest_1samp(values, 0).confidence_interval(0.95)
     found = estimate(values)

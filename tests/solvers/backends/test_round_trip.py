@@ -5,6 +5,7 @@ import json
 import highspy
 import numpy as np
 import pytest
+import volume
 from export_cases import FORMULATIONS, LONG, PROGRAMS, load, of_smallest, optimum, smallest
 from scipy.sparse import csr_array
 from volume import slow, some
@@ -38,7 +39,8 @@ def trips():
                 continue
             often = name in ("rings-and-routes", "time-indexed") and way in USUAL
             quick = often or ((family, name) in QUICK and way == USUAL[0])
-            yield (family, name, way) if quick else slow(family, name, way)
+            if quick or volume.SLOW:
+                yield (family, name, way) if quick else slow(family, name, way)
 
 
 @pytest.mark.parametrize("family", ddlopt.families())
