@@ -2,7 +2,7 @@
 
 The network is planned for a language model's training job: pipeline stages that send activations to each other, and an
 all-reduce over everybody. Each link needs a pair of modules, of one of three speeds and prices, and there is a budget.
-The host builds :class:`RingsAndRoutes` into a block of its own and couples to three of its ports: ``link``, ``load``
+The host builds :class:`RingsAndRoutes` into a block of its own and couples to three of its ports: ``link``, ``link_load``
 and ``throughput``.
 
 That a link with modules of speed s carries its load in time, ``load <= time * s``, is a product of two decisions. It is
@@ -71,7 +71,7 @@ for budget in (400, 800, 3200):
     @host.Constraint(network.ARCS, doc="modules carry the load, in either direction")
     def modules_carry_the_load(m, i, j):
         pair = min(i, j), max(i, j)
-        return m.network.load[i, j] <= sum(speed * m.bought[pair, kind] for kind, (speed, _) in MODULES.items())
+        return m.network.link_load[i, j] <= sum(speed * m.bought[pair, kind] for kind, (speed, _) in MODULES.items())
 
     price = sum(2 * MODULES[kind][1] * bought for (_, _, kind), bought in host.bought.items())
     host.budget_is_kept = pyo.Constraint(expr=price <= budget)

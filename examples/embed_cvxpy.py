@@ -62,7 +62,7 @@ for price_of_energy in (0.01, 30.0):
     timeline_s = levels_units.time_s * there[-1]
     congestion_s = unit_bytes / BANDWIDTH * embedded.port("congestion")
     time_s = cp.maximum(timeline_s, congestion_s)
-    energy = cp.sum_squares(unit_bytes / BANDWIDTH * embedded.port("load"))
+    energy = cp.sum_squares(unit_bytes / BANDWIDTH * embedded.port("link_load"))
     host = cp.Problem(
         cp.Minimize(time_s + price_of_energy * energy),
         [*problem.constraints, *embedded.constraints, group_is_served, traffic_is_served],

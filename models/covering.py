@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import other_kind, outside_of_room
-from ddlopt.models.contracts import Instance
+from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.worded import Worded
 
@@ -21,19 +21,41 @@ def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], s
     return refuses
 
 
-def _of_its_own(own: Callable[..., None]) -> Callable[..., None]:
-    """A class's own ``build``, which a host may call with the instance of another formulation, or with its name."""
+def _if_it_fits(own: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's own ``build``, ``start`` or ``read``, which a host may call with what is meant for others."""
 
     @wraps(own)
-    def build(self: "Covering", block: Any, instance: Any, *others: Any, **named: Any) -> None:
-        if isinstance(instance, str | Path):
-            raise NotApplicableError(f"{type(self).__name__} is built of an instance: ddlopt.load({str(instance)!r})")
-        reason = Covering.refuses(self, instance) if isinstance(instance, Instance) else None
+    def called(self: "Covering", block: Any, instance: Any, *others: Any, **named: Any) -> Any:
+        reason = _unfit_block(block, own.__name__) or _unfit_instance(self, instance)
+        if reason is None and own.__name__ == "start" and others and not isinstance(others[0], Solution):
+            reason = f"starts from a solution, not from {_kind(others[0])}"
         if reason is not None:
-            raise NotApplicableError(f"{type(self).__name__} does not cover '{instance.name}': {reason}")
-        own(self, block, instance, *others, **named)
+            raise NotApplicableError(f"{type(self).__name__} {reason}")
+        return own(self, block, instance, *others, **named)
 
-    return build
+    return called
+
+
+def _unfit_block(block: Any, call: str) -> str | None:
+    if not callable(getattr(block, "component", None)):
+        return f"is built into a Pyomo block, such as pyo.ConcreteModel(), not into {_kind(block)}"
+    if call == "build":
+        told = "is built into a block without an objective; pyo.Block(concrete=True) is one of its own"
+        return None if block.component("objective") is None else told
+    return f"cannot {call}: it has not been built into this block" if block.component("objective") is None else None
+
+
+def _unfit_instance(formulation: "Covering", instance: Any) -> str | None:
+    if isinstance(instance, str | Path):
+        return f"is built of an instance: ddlopt.load({str(instance)!r})"
+    if not isinstance(instance, Instance):
+        return f"is built of an instance, not of {_kind(instance)}"
+    reason = Covering.refuses(formulation, instance)
+    return None if reason is None else f"does not cover '{instance.name}': {reason}"
+
+
+def _kind(given: Any) -> str:
+    return "nothing" if given is None else f"a {type(given).__name__}"
 
 
 class Covering(Worded):
@@ -59,13 +81,14 @@ class Covering(Worded):
 class FormulationBase(Covering):
     """Base of formulations of this package; somebody else's needs no base, see the protocol in ``contracts``.
 
-    ``build`` raises :class:`~ddlopt.models.errors.NotApplicableError` for an instance of another problem, or a name.
+    ``build``, ``start`` and ``read`` raise :class:`~ddlopt.models.errors.NotApplicableError` for an instance of another
+    problem, for a name, and for a block that they do not fit.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "build" in vars(cls):
-            cls.build = _of_its_own(vars(cls)["build"])  # type: ignore[attr-defined]
+        for name in {"build", "start", "read"} & vars(cls).keys():
+            setattr(cls, name, _if_it_fits(vars(cls)[name]))
 
     def scope(self, instance: Any) -> str | None:
         """All solutions."""

@@ -36,6 +36,8 @@ LIGHT = {
 """Of every problem one that is solved quickly, where there is one."""
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 TIGHT = Limits(gap=1e-7)
+RESERVED = {*dir(pyo.ConcreteModel())}
+"""Names that Pyomo lets no component of a model have."""
 SIGN = {"minimize": 1, "maximize": -1}
 
 WRITE = """
@@ -108,6 +110,7 @@ def test_nothing_but_the_block_is_touched(case, capfd):
     formulation.build(host.part[0], instance)
     assert list(host.component_map()) == ["link", "limit", "part"]
     assert names(host.part[1]) == []
+    assert RESERVED.isdisjoint(host.part[0].component_map()), "the host may be the model itself"
     owners = {id(part.parent_block().model()) for part in host.part[0].component_data_objects()}
     assert owners == {id(host)}
 

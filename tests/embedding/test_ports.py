@@ -125,3 +125,20 @@ def test_what_is_not_its_own_instance_is_told(kind):
     for given, told in ((gossip, "does not cover 'matcha-n8-20'"), ("gossip/matcha-n8-20", r"ddlopt\.load")):
         with pytest.raises(NotApplicableError, match=told):
             KINDS[kind]().build(pyo.Block(concrete=True), given)
+
+
+def test_a_block_that_does_not_fit_is_told():
+    formulation, instance = KINDS["RingsAndRoutes"](), ddlopt.load("topology/danoint")
+    blank, built = pyo.ConcreteModel(), pyo.ConcreteModel()
+    formulation.build(built, instance)
+    for call, told in (
+        (lambda: formulation.build(built, instance), "is built into a block without an objective"),
+        (lambda: formulation.build(None, instance), "is built into a Pyomo block, .* not into nothing"),
+        (lambda: formulation.build(instance, built), "not into a TopologyInstance"),
+        (lambda: formulation.build(blank, {}), "is built of an instance, not of a dict"),
+        (lambda: formulation.read(blank, instance), "cannot read: it has not been built into this block"),
+        (lambda: formulation.start(blank, instance, instance), "cannot start: it has not been built into this block"),
+        (lambda: formulation.start(built, instance, {}), "starts from a solution, not from a dict"),
+    ):
+        with pytest.raises(NotApplicableError, match=f"^RingsAndRoutes .*{told}"):
+            call()

@@ -69,8 +69,8 @@ class RingsAndRoutes(FormulationBase):
     every plane :math:`y^p` a matching. Without host forwarding there are no flows: the demand of a pair is at most its
     links. Where ``links`` are given, the :math:`x_{ij}` are constants, and the program is linear.
 
-    **The scaling is exact.** ``load <= z x`` is bilinear where links are parallel; divided by z it reads
-    ``load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint needs
+    **The scaling is exact.** ``link_load <= z x`` is bilinear where links are parallel; divided by z it reads
+    ``link_load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint needs
     a big-M. ``form="congestion"`` keeps z instead: the load of a pair is split over unary copies of its link,
     :math:`g_{ijc} \le z`, :math:`g_{ijc} \le \bar z\, x_{ijc}` with :math:`\bar z` an upper bound on z.
 
@@ -81,7 +81,7 @@ class RingsAndRoutes(FormulationBase):
 
     **No server sends more than its links carry.** Where z itself is the objective a fractional x spreads thin over all
     pairs, so the congestion form has :math:`\sum_j \sum_s f^s_{ij} \le d z`, likewise for what comes in. The throughput
-    form implies both, and its relaxation is never weaker: it has ``load <= x``, for which the congestion form only
+    form implies both, and its relaxation is never weaker: it has ``link_load <= x``, for which the congestion form only
     knows :math:`\bar z`.
 
     **Hops.** In a fractional x every pair has a bit of a direct link. Let :math:`n^1_{ij} \le x_{ij}` be λ if there is
@@ -142,7 +142,7 @@ class RingsAndRoutes(FormulationBase):
         The same for ordered pairs.
     ``mate[p, i, j]`` : duplex optics, unless links are given
         1 if plane p joins i and j.
-    ``demand[s, t]``, ``load[i, j]``
+    ``demand[s, t]``, ``link_load[i, j]``
         Units of U from s to t, and on all links from i to j, times λ (congestion form: times 1).
     ``flow[s, i, j]`` : with host forwarding
         Those of source s on the links from i to j, times λ (1).
@@ -256,7 +256,7 @@ class RingsAndRoutes(FormulationBase):
 
             @block.Constraint(block.ARCS, doc="links carry their load")
             def links_carry_their_load(b: Any, i: int, j: int) -> Any:
-                return b.load[i, j] <= b.links_between[i, j]
+                return b.link_load[i, j] <= b.links_between[i, j]
 
         else:
             add_copies(block, instance, worst)
@@ -351,7 +351,7 @@ def _add_direct_loads(block: pyo.Block, instance: TopologyInstance, is_open: boo
     block.NEEDED = pyo.Set(dimen=2, initialize=needed)
 
     @block.Expression(block.ARCS, doc="units on the links from i to j, times rate")
-    def load(b: Any, i: int, j: int) -> Any:
+    def link_load(b: Any, i: int, j: int) -> Any:
         return b.demand[i, j]
 
     @block.Constraint(block.NEEDED, doc="traffic that nobody forwards has a link")

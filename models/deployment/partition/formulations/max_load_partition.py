@@ -88,7 +88,7 @@ class MaxLoadPartition(FormulationBase):
     -----
     ``on[b, d]``
         x; accelerators (contiguous: places) come first, then as many processors (places).
-    ``load[pass]``
+    ``largest_load[pass]``
         T in units of :func:`~ddlopt.models.deployment.partition.blocks.load_unit_s`.
     ``objective``
         Their sum, to be minimised.
@@ -255,7 +255,7 @@ def _add_loads(
 ) -> None:
     passes = len(blocks.accelerator_s)
     most = limit_s / load_unit_s(instance) if math.isfinite(limit_s) else None
-    block.load = pyo.Var(range(passes), bounds=(0, most), doc="largest load, of each pass")
+    block.largest_load = pyo.Var(range(passes), bounds=(0, most), doc="largest load, of each pass")
     transfers = seconds_in_units(blocks.transfer_s, instance)
 
     @block.Constraint(range(passes), block.DEVICES, doc="no load exceeds the largest")
@@ -263,13 +263,13 @@ def _add_loads(
         accelerator = d < slots.accelerators
         own_s = (blocks.accelerator_s if accelerator else blocks.processor_s)[number]
         may, own = np.isfinite(own_s), seconds_in_units(own_s, instance)
-        terms = [(1.0, b.load[number]), *((-own[v], on[v][d]) for v in np.flatnonzero(may).tolist())]
+        terms = [(1.0, b.largest_load[number]), *((-own[v], on[v][d]) for v in np.flatnonzero(may).tolist())]
         if accelerator:
             own_outputs = np.flatnonzero(blocks.of_pass == number).tolist()
             terms += [(-transfers[h], b.moved[h, d]) for h in own_outputs]
         return 0, significant(terms), None
 
-    loads = list(block.load.values())
+    loads = list(block.largest_load.values())
     if most is not None and passes > 1:
         block.limit_is_kept = pyo.Constraint(
             expr=(None, significant([(1.0, load) for load in loads]), most), doc="the load is at most the limit"

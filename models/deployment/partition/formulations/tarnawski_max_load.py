@@ -37,7 +37,7 @@ class Tarnawski2020MaxLoad(FormulationBase):
     -----
     ``on[v, d]``
         x; devices as in :class:`~ddlopt.models.deployment.partition.instance.Partition`.
-    ``load[pass]``
+    ``largest_load[pass]``
         The largest load of each pass, in units of :func:`~ddlopt.models.deployment.partition.blocks.load_unit_s`.
     ``objective``
         The same, to be minimised.
@@ -96,11 +96,11 @@ class Tarnawski2020MaxLoad(FormulationBase):
         own = seconds_in_units([node.processor_s or 0.0 for node in nodes], instance)
         there = seconds_in_units([node.accelerator_s or 0.0 for node in nodes], instance)
         moves = seconds_in_units([node.transfer_s for node in nodes], instance)
-        block.load = pyo.Var(range(len(passes)), bounds=(0, None), doc="largest load, of each pass")
+        block.largest_load = pyo.Var(range(len(passes)), bounds=(0, None), doc="largest load, of each pass")
 
         @block.Constraint(range(len(passes)), block.DEVICES, doc="no load exceeds the largest")
         def loads_are_bounded(b: Any, number: int, d: int) -> Any:
-            terms = [(1.0, b.load[number])]
+            terms = [(1.0, b.largest_load[number])]
             for v, node in enumerate(nodes):
                 if passes[number] not in (None, node.backward):
                     continue
@@ -109,7 +109,7 @@ class Tarnawski2020MaxLoad(FormulationBase):
                     terms += [(-moves[v], moved[v, d]) for moved in (b.fetched, b.sent)]
             return 0, significant(terms), None
 
-        block.objective = pyo.Expression(expr=significant([(1.0, load) for load in block.load.values()]))
+        block.objective = pyo.Expression(expr=significant([(1.0, load) for load in block.largest_load.values()]))
 
     def start(self, block: pyo.Block, instance: PartitionInstance, solution: Partition) -> None:
         """Set ``on``; the rest follows."""

@@ -114,7 +114,7 @@ class Rows:
         """Least time, loads and seconds on the channel of every operator, as variables, so that rows stay short."""
         block = self.block
         block.least = pyo.Var(self.operators, bounds=(0, None), doc="d")
-        block.load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q")
+        block.place_load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q, work of an operator on a place")
         block.lone_load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q' without what is duplicated")
         self.gradients = [o for o in self.operators if self.instance.operators[o].gradient_bytes]
         block.reduced = pyo.Var(self.gradients, bounds=(0, None), doc="r")
@@ -123,7 +123,7 @@ class Rows:
             self._equal(block.least[o], self._least_terms(o))
             for j in self.places:
                 load, lone = self._load_terms(o, j)
-                self._equal(block.load[o, j], load)
+                self._equal(block.place_load[o, j], load)
                 self._equal(block.lone_load[o, j], lone)
         for o in self.gradients:
             self._equal(block.reduced[o], self._reduce_terms(o))
@@ -312,13 +312,13 @@ class Rows:
         block.sums = pyo.ConstraintList(doc="T is at least ...")
         self._at_least([(1.0, block.reduced[o]) for o in self.gradients])
         for j in self.places:
-            self._at_least([(1.0, block.load[o, j]) for o in self.operators])
+            self._at_least([(1.0, block.place_load[o, j]) for o in self.operators])
         for o in self.operators:
             later = sorted(self.after[o])
             self._at_least([(1.0, block.end[o]), *((1.0, block.reduced[p]) for p in [o, *later] if p in block.reduced)])
             for j in self.places:
                 if later:
-                    self._at_least([(1.0, block.end[o]), *((1.0, block.load[p, j]) for p in later)])
+                    self._at_least([(1.0, block.end[o]), *((1.0, block.place_load[p, j]) for p in later)])
                 self._at_least([(1.0, block.tail[o]), *((1.0, block.lone_load[p, j]) for p in sorted(self.before[o]))])
             for link in self.links:
                 self._at_least([(1.0, block.end[o]), *self._sent_by([o, *later], link)])

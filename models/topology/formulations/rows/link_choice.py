@@ -86,10 +86,10 @@ def add_given_links(
     def links_carry_their_load(b: Any, i: int, j: int) -> Any:
         count = given.get((i, j), 0)
         if congestion is None:
-            return b.load[i, j] <= count
+            return b.link_load[i, j] <= count
         if not count and not is_open and instance.traffic_bytes[i, j] > 0:
             return congestion <= 0  # traffic without a link that nobody forwards, which no congestion is enough for
-        return b.load[i, j] <= count * congestion
+        return b.link_load[i, j] <= count * congestion
 
 
 def add_copies(block: pyo.Block, instance: TopologyInstance, worst: float) -> None:
@@ -114,7 +114,7 @@ def add_copies(block: pyo.Block, instance: TopologyInstance, worst: float) -> No
 
     @block.Constraint(block.ARCS, doc="copies carry the load")
     def copies_carry_the_load(b: Any, i: int, j: int) -> Any:
-        return b.load[i, j] == sum(b.copy_load[i, j, c] for c in most)
+        return b.link_load[i, j] == sum(b.copy_load[i, j, c] for c in most)
 
     @block.Constraint(block.LOADED, doc="no copy carries more than the congestion")
     def copies_are_within_congestion(b: Any, i: int, j: int, c: int) -> Any:
@@ -133,7 +133,7 @@ def add_node_capacities(block: pyo.Block, instance: TopologyInstance) -> None:
     @block.Constraint(block.USED, [0, 1], doc="d links out (in) carry d times the congestion at most")
     def server_is_within_congestion(b: Any, v: int, end: int) -> Any:
         arcs = [arc for arc in touched[v] if arc[end] == v]
-        return sum(b.load[arc] for arc in arcs) <= instance.degree * b.congestion if arcs else pyo.Constraint.Skip
+        return sum(b.link_load[arc] for arc in arcs) <= instance.degree * b.congestion if arcs else pyo.Constraint.Skip
 
 
 def read_links(block: pyo.Block) -> dict[tuple[int, int], int]:

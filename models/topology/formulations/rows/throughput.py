@@ -243,7 +243,7 @@ def add_hops(
 
 
 def add_flows(block: pyo.Block, arcs: Sequence[Pair]) -> None:
-    """Add ``flow[s, i, j]``, units from source s on arc (i, j), its conservation, and ``load[i, j]``."""
+    """Add ``flow[s, i, j]``, units from source s on arc (i, j), its conservation, and ``link_load[i, j]``."""
     sources = sorted({s for s, _ in block.DEMANDS})
     servers = sorted({v for arc in arcs for v in arc} | {v for pair in block.DEMANDS for v in pair})
     into: dict[int, list[int]] = defaultdict(list)
@@ -267,7 +267,7 @@ def add_flows(block: pyo.Block, arcs: Sequence[Pair]) -> None:
     block.ARCS = pyo.Set(dimen=2, initialize=list(arcs))
 
     @block.Expression(block.ARCS, doc="units on arc (i, j), times rate")
-    def load(b: Any, i: int, j: int) -> Any:
+    def link_load(b: Any, i: int, j: int) -> Any:
         return sum(b.flow[s, i, j] for s in sources if s != j)
 
 
