@@ -2,8 +2,8 @@
 
 The network is planned for a language model's training job: pipeline stages that send activations to each other, and an
 all-reduce over everybody. Each link needs a pair of modules, of one of three speeds and prices, and there is a budget.
-The host builds :class:`RingsAndRoutes` into a block of its own and couples to three of its ports: ``link``, ``link_load``
-and ``throughput``.
+The host builds :class:`RingsAndRoutes` into a block of its own and couples to three of its ports: ``link``,
+``link_load`` and ``throughput``.
 
 That a link with modules of speed s carries its load in time, ``load <= time * s``, is a product of two decisions. It is
 linear after division by the time, which is what the throughput form has done already: its loads are bytes divided by

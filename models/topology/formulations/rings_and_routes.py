@@ -70,8 +70,8 @@ class RingsAndRoutes(FormulationBase):
     links. Where ``links`` are given, the :math:`x_{ij}` are constants, and the program is linear.
 
     **The scaling is exact.** ``link_load <= z x`` is bilinear where links are parallel; divided by z it reads
-    ``link_load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint needs
-    a big-M. ``form="congestion"`` keeps z instead: the load of a pair is split over unary copies of its link,
+    ``link_load / z <= x``. Every design with congestion z gives a solution with λ = U / z and back, and no constraint
+    needs a big-M. ``form="congestion"`` keeps z instead: the load of a pair is split over unary copies of its link,
     :math:`g_{ijc} \le z`, :math:`g_{ijc} \le \bar z\, x_{ijc}` with :math:`\bar z` an upper bound on z.
 
     **Fractional hops are realisable.** A hop's flow splits into paths; let every hop of a ring have such a distribution

@@ -114,7 +114,7 @@ class Rows:
         """Least time, loads and seconds on the channel of every operator, as variables, so that rows stay short."""
         block = self.block
         block.least = pyo.Var(self.operators, bounds=(0, None), doc="d")
-        block.place_load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q, work of an operator on a place")
+        block.place_load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q, work of o on a place")
         block.lone_load = pyo.Var(self.operators, self.places, bounds=(0, None), doc="q' without what is duplicated")
         self.gradients = [o for o in self.operators if self.instance.operators[o].gradient_bytes]
         block.reduced = pyo.Var(self.gradients, bounds=(0, None), doc="r")
