@@ -62,7 +62,7 @@ ANSWERS: dict[str, str] = {
     "aggregation/registers": "arrays [parameter]\narrays.* array",
     "aggregation/tree": "switches [job]\nswitches.* {}\nswitches.*.* node",
     "aggregation/graph": "trees [job]\ntrees.* {}\ntrees.*.*.* node",
-    "aggregation/slots": "slots [job]\nrates_bytes_per_s [job]\nrates_bytes_per_s.* = B/s",
+    "aggregation/slots": "slots [job]\nslots.* [stop of {0}]\nrates_bytes_per_s [job]\nrates_bytes_per_s.* = B/s",
     "aggregation/table": "starts [table]\nvalues [table]",
     "gossip/weights": "weights [edge]\nmatrix [node]\nmatrix.* [node]",
     "gossip/matchings": """

@@ -138,6 +138,12 @@ def _edge_in_two(data: Data) -> Data:
     return {}
 
 
+def _strategies_backwards(data: Data) -> None:
+    for field in ("costs", "usages", "tables"):  # a table backwards is one whose rows and columns are
+        data[field] = [each[::-1] for each in data[field]]
+    data["pins"] = [[node, len(data["costs"][node]) - 1 - choice] for node, choice in data["pins"]]
+
+
 def _twin_layer_option(data: Data) -> Data:
     options = data["layers"][0]["menus"][0]["options"]
     options.append(options[0] | {"name": "twin"})
@@ -256,7 +262,11 @@ EXTRAS: dict[str, dict[str, Callable[[Data], Data | None]]] = {
         "reduction in two": _reduction_in_two,
     },
     "deployment/partition": {"node of nothing": _node_of_nothing},
-    "deployment/strategies": {"node without choice": _node_without_choice, "edge in two": _edge_in_two},
+    "deployment/strategies": {
+        "node without choice": _node_without_choice,
+        "edge in two": _edge_in_two,
+        "strategies backwards": _strategies_backwards,
+    },
     "deployment/pipeline": {"twin option": _twin_layer_option},
     "deployment/step": {"blocks by count": _blocks_by_count, "blocks by places": _blocks_by_places},
     "aggregation/hot": {

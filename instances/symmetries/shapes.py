@@ -136,6 +136,8 @@ INSTANCES: dict[str, str] = {
         bandwidth_bytes_per_s [device group]
         bandwidth_bytes_per_s.* [device group]
         bandwidth_bytes_per_s.*.* = B/s
+        all_reduce.s_per_byte [line]
+        all_reduce.fixed_s [line]
         all_reduce.s_per_byte.* = s/B
         all_reduce.fixed_s.* = s
     """,
@@ -208,6 +210,9 @@ INSTANCES: dict[str, str] = {
         blocks.*.ways {}
         embedding.ways {}
         head.ways {}
+        blocks.*.ways.*.options {}
+        embedding.ways.*.options {}
+        head.ways.*.options {}
         orders {}
         blocks.*.ways.*.options.*.name 'option
         embedding.ways.*.options.*.name 'option
@@ -266,6 +271,10 @@ INSTANCES: dict[str, str] = {
         switches [switch]
         links [link]
         jobs [job]
+        jobs.*.switches [stop of {0}]
+        jobs.*.delivery.workers [stop of {0}]
+        jobs.*.delivery.delays_s [delay of {0}]
+        jobs.*.delivery.chances [delay of {0}]
         jobs.*.switches.* switch
         jobs.*.links {}
         jobs.*.links.* link

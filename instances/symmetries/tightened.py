@@ -26,6 +26,8 @@ _ASKED = 80
 """Figures of an instance that are tried at most."""
 _FIGURES = (None, "figure", "moment")
 """Roles of what may be a limit; numbers of things and how many there are are none."""
+_UNSAID = 0.3
+"""How likely a default is left as it is."""
 _UP = 1000
 """How many times as large a figure is tried."""
 
@@ -67,7 +69,7 @@ def tight(instance: Instance, solution: Solution, draw: random.Random, most: int
         None where no limit is found.
     """
     solution = solution.model_copy(update={"instance_digest": None})
-    data, told = _said(instance, solution), []
+    data, told = _said(instance, solution, draw), []
     for place in _drawn(data, lines_of(problem_of(instance).path, data), draw):
         # Below what is used is let pass as rounding, by a part of what the check lets pass; or nothing is left over.
         within = draw.choice((0.0, 0.5, 0.8))
@@ -94,10 +96,12 @@ def _drawn(data: dict[str, Any], lines: str, draw: random.Random) -> list[Path]:
     return [place for _, _, place in sorted(found, key=lambda each: each[:2])][:_ASKED]
 
 
-def _said(instance: Instance, solution: Solution) -> dict[str, Any]:
-    """The data of an instance with limits that nothing meets where none are said."""
+def _said(instance: Instance, solution: Solution, draw: random.Random) -> dict[str, Any]:
+    """The data of an instance, some of its defaults said: limits that nothing meets where there are none."""
     data = spelled_out(instance)
     for say in UNSAID.get(problem_of(instance).path, {}).values():
+        if draw.random() < _UNSAID:
+            continue
         more = copy.deepcopy(data)
         try:
             say(more)

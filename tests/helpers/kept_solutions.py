@@ -48,10 +48,10 @@ class Kept:
 
 
 class Model:
-    """The model of an instance, built once for many solutions."""
+    """The model of an instance, built once for many solutions; ``room`` as :data:`ROOM`."""
 
-    def __init__(self, formulation, instance):
-        self.formulation, self.instance = formulation, instance
+    def __init__(self, formulation, instance, room=ROOM):
+        self.formulation, self.instance, self.room = formulation, instance, room
         self.built = build_model(instance.family, formulation, instance)
         self.block = self.built.component(instance.family)
         self.exact = exact_model(self.built)
@@ -142,11 +142,11 @@ class Model:
         for number, (low, terms, high) in enumerate(self.exact.rows):
             parts = [value * point[j] for j, value in terms]
             total = sum(parts, Fraction(0))
-            room = ROOM * (1 + sum(map(abs, parts)) + max(abs(low or 0), abs(high or 0)))
+            room = self.room * (1 + sum(map(abs, parts)) + max(abs(low or 0), abs(high or 0)))
             if (low is not None and total < low - room) or (high is not None and total > high + room):
                 return f"row {number}: {float(total)!r} is not in {low}..{high}"
         for number, (value, low, high) in enumerate(zip(point, self.exact.lower, self.exact.upper, strict=True)):
-            room = ROOM * (1 + abs(value))
+            room = self.room * (1 + abs(value))
             if (low is not None and value < low - room) or (high is not None and value > high + room):
                 return f"column {number}: {float(value)!r} is not in {low}..{high}"
         return ""

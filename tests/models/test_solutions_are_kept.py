@@ -14,6 +14,7 @@ import importlib
 import inspect
 import pkgutil
 import random
+from fractions import Fraction
 from functools import partial
 
 import feasible_cases as cases
@@ -38,6 +39,7 @@ from ddlopt.frontier.scheduling.formulations.rigid_gangs.rigid_gangs import Rigi
 from ddlopt.frontier.scheduling.formulations.server_patterns.counted_slot import CountedSlot
 from ddlopt.frontier.scheduling.formulations.slot_patterns.slot_patterns import SlotPatterns
 from ddlopt.frontier.topology.formulations.sip_ml import MaxMinCircuits
+from ddlopt.instances.symmetries import tight
 from ddlopt.models.aggregation.graph.formulations.graph_aggregation import GraphAggregation
 from ddlopt.models.aggregation.graph.formulations.rate_levels import RateLevels
 from ddlopt.models.aggregation.hot.formulations.hot_parameters import HotParameters
@@ -48,7 +50,7 @@ from ddlopt.models.aggregation.slots.formulations.slot_tangents import SlotTange
 from ddlopt.models.aggregation.table.formulations.table_path import TablePath
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
-from ddlopt.models.catalogue import FAMILY_NAMES
+from ddlopt.models.catalogue import FAMILY_NAMES, problem_of
 from ddlopt.models.cluster.jobs.formulations.server_flows import ServerFlows
 from ddlopt.models.cluster.jobs.formulations.slot_widths import SlotWidths
 from ddlopt.models.cluster.joint.formulations.plans_and_flows import PlansAndFlows
@@ -279,6 +281,38 @@ def test_no_better_solution_is_lost_with_odd_figures(name):
 def test_of_many_solutions_with_odd_figures_no_better_one_is_lost(name):
     total = sum(lost(name, min(DEAR.get(name, 10), 10), 8, 2000, kind)[0] for kind in KINDS)
     assert total > 20
+
+
+def none_that_just_fits_is_lost(name, wanted, first):
+    """Go through solutions of instances whose limits are what they need, or a hair below; how many there were."""
+    make, draw = CASES[name]
+    formulation, seed, met = make(), first, 0
+    while met < wanted and seed < first + 12 * wanted:
+        drawn, rng, seed = draw(seed), random.Random(seed), seed + 1
+        if drawn is None or formulation.refuses(drawn[0]) or formulation.scope(drawn[0]) is not None:
+            continue
+        for solution, _ in walked(*drawn, rng, 2):
+            made = tight(drawn[0], solution, rng)
+            if made is None or formulation.refuses(made.instance) or formulation.scope(made.instance) is not None:
+                continue
+            told, met = f"{name}, seed {seed - 1}, {made.way}", met + 1
+            objective = problem_of(made.instance).evaluate(made.instance, made.solution).objective
+            # Rows that take no notice of what the check lets pass are missed by more.
+            model = Model(formulation, made.instance, Fraction(1, 2**33))
+            found, sense = model.of(made.solution), made.instance.sense
+            if found.broken or not at_least_as_good(found.value, objective, sense):
+                best = model.best()
+                assert at_least_as_good(best, objective, sense), f"{told}: {objective}, the model {best} {found.broken}"
+    return met
+
+
+def test_no_solution_that_just_fits_is_lost():
+    assert none_that_just_fits_is_lost("SfbMilp", 1, 3001)
+
+
+@pytest.mark.parametrize("name", [slow(name) for name in CASES])
+def test_of_many_solutions_none_that_just_fits_is_lost(name):
+    none_that_just_fits_is_lost(name, DEAR.get(name, 20), 4000)
 
 
 class _WithoutSwitches(TreeAggregation):

@@ -62,7 +62,6 @@ class SearchState:
         at = np.zeros(core.size + 1, dtype=np.int64)
         np.cumsum(np.bincount(memory.node, minlength=core.size), out=at[1:])
         self._items = Items(memory.low, memory.high, memory.start, memory.use, at, order)
-        self._slack = core.rounding() * memory.limit
         self._parts: tuple[Ints, Ints] | None = None
         self._tree_s = 1e-4
         self.best: Ints | None = None
@@ -78,7 +77,7 @@ class SearchState:
     def offer(self, chosen: Ints) -> Floats:
         """Take a choice where it is the best so far; returns what it uses above the limits."""
         cost, excess = self.core.cost_of(chosen), self.core.excess_of(chosen)
-        if cost < self.cost and (excess <= self._slack).all():
+        if cost < self.cost and (excess <= 0).all():
             self.best, self.cost = chosen.copy(), cost
         return excess
 
@@ -125,14 +124,21 @@ class SearchState:
         if self.best is None:
             return 0.0
         steps = int(min(max(most_s / self._tree_s, _EFFORT.fewest_trees), _EFFORT.trees_per_node * self.core.size))
-        dual = self.dual
+        dual, memory = self.dual, self.core.memory
         chosen = self.best.copy()
-        limit = self.core.memory.limit + self._slack
         at_prices = priced(self.core, dual.best_prices)
         before = self.cost
         began = time.perf_counter()
         improve(
-            dual.graph, self._items, self.core.cost, at_prices, limit, chosen, steps, _EFFORT.largest_tree, self.rng
+            dual.graph,
+            self._items,
+            self.core.cost,
+            at_prices,
+            memory.limit,
+            chosen,
+            steps,
+            _EFFORT.largest_tree,
+            self.rng,
         )
         self._tree_s = (time.perf_counter() - began) / steps
         self.offer(chosen)

@@ -38,7 +38,7 @@ class Memory:
     use : array
         Usage of item k by strategy: ``use[start[k]:start[k + 1]]``; the least is 0.
     limit : (r,) array
-        Of what the items use beyond their least.
+        Of what the items use beyond their least, with what the check lets pass of the whole.
     times : (r,) array
         A time for each row.
     """
@@ -146,8 +146,12 @@ class Core:
 
     def rounding(self) -> float:
         """What usage may exceed a limit by, relative to it, because of rounding."""
-        use = self.memory.use
-        return 0.0 if bool((use == np.floor(use)).all()) else FEASIBILITY_TOL
+        return rounding_of(self.memory.use)
+
+
+def rounding_of(usages: Floats) -> float:
+    """What usage may exceed a limit by, relative to it, because of rounding: nothing where usages are whole."""
+    return 0.0 if bool((usages == np.floor(usages)).all()) else FEASIBILITY_TOL
 
 
 def core_of(instance: StrategyInstance) -> Core:
@@ -283,7 +287,7 @@ def _all_rows(instance: StrategyInstance, class_of: Ints) -> Memory:
         np.searchsorted(times, end[node]),
         offsets(sizes[node]),
         instance.usages.values[listed[owner]],
-        np.full(len(times), instance.usage_limit or 0.0),
+        np.full(len(times), (instance.usage_limit or 0.0) * (1 + rounding_of(instance.usages.values))),
         times,
     )
 
@@ -319,7 +323,7 @@ def _binding(name: str, memory: Memory) -> Memory:
     least = np.minimum.reduceat(memory.use, memory.start[:-1])
     certain = memory.load(least)
     worst = int(np.argmax(certain - memory.limit))
-    if certain[worst] > memory.limit[worst] + FEASIBILITY_TOL * max(abs(memory.limit[worst]), certain[worst]):
+    if certain[worst] > memory.limit[worst]:
         raise InfeasibleError(
             f"'{name}': at time {memory.times[worst]} any strategies use at least "
             f"{certain[worst] - memory.limit[worst]:.12g} more memory than the limit"

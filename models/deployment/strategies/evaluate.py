@@ -76,7 +76,6 @@ def _memory(instance: StrategyInstance, chosen: tuple[int, ...], exact: bool) ->
     place = {time: k for k, time in enumerate(moments)}
     usages = instance.usages
     used = usages.values[usages.starts[:-1] + np.array(chosen, dtype=np.int64)]
-    whole = bool((used == np.floor(used)).all())
     kept: list[Number] = [Fraction(each) for each in used.tolist()] if exact else used.tolist()
     change: list[Number] = [0] * len(moments)
     for begin, end, node in alive:
@@ -87,6 +86,7 @@ def _memory(instance: StrategyInstance, chosen: tuple[int, ...], exact: bool) ->
     limit = instance.usage_limit
     if limit is None:
         return peak, []
+    whole = bool((usages.values == np.floor(usages.values)).all())
     slack = 0.0 if exact or whole else FEASIBILITY_TOL * limit
     return peak, [
         Violation("memory", f"time {time}", usage, limit)

@@ -53,6 +53,16 @@ def test_violations_name_time_usage_and_limit():
     assert [(each.kind, each.where, each.lhs, each.rhs) for each in found.violations] == [("memory", "time 50", 55, 50)]
 
 
+def test_what_is_left_of_a_limit_has_what_the_check_lets_pass_of_the_whole():
+    """10.5 of 12 are used anyway: that 12 exceeds the limit by 0.8e-9 of it is more than 1e-9 of the 1.25 left."""
+    limit = 12 * (1 - 0.8e-9)
+    nodes = {"costs": [[1], [5, 1]], "usages": [[10.5], [0.25, 1.5]], "intervals": [[0, 1], [0, 1]]}
+    instance = _toy(**nodes, edges=[], tables=[], table_of=[], usage_limit=limit)
+    assert evaluate_strategies(instance, _answer(0, 1)).objective == 2
+    assert evaluate_strategies(instance, _answer(0, 1)).feasible
+    assert core_of(instance).counts.tolist() == [1, 2]
+
+
 @for_each(
     ("changes", "strategies", "kind"),
     [
