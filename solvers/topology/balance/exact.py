@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import block_diag, coo_array, csr_array, hstack, vstack
+from scipy.sparse import coo_array
 
 from ddlopt.models.errors import SolverError
 from ddlopt.models.tolerances import ROUNDING
@@ -66,19 +66,16 @@ class _Problem:
         # Figures of different jobs differ by orders of magnitude, solver tolerances do not.
         self.unit = float(max(job.traffic.sum(axis=1).max(), job.hop_bytes.sum()))
         self.sources = np.flatnonzero(job.traffic.any(axis=1))
-        m = len(self.arcs)
-        step, one = np.arange(m), np.ones(m)
-        entering, leaving = coo_array((one, (self.ends, step)), (n, m)), coo_array((one, (self.tails, step)), (n, m))
-        incidence = csr_array(entering - leaving)
-        blocks, demand = [], []
-        for s in self.sources:
-            others = np.flatnonzero(np.arange(n) != s)
-            usable = np.ones(m) if job.instance.host_forwarding else (self.tails == s).astype(float)
-            blocks.append(csr_array(incidence[others] * usable[None, :]))
-            demand.append(job.traffic[s, others] / self.unit)
-        self.balance = csr_array(block_diag(blocks)) if blocks else csr_array((0, 0))
-        self.demand = np.concatenate(demand) if demand else np.zeros(0)
-        self.loads = hstack([csr_array(np.eye(m))] * len(self.sources), format="csr") if blocks else csr_array((m, 0))
+        m, sources = len(self.arcs), self.sources[:, None]
+        usable = np.ones((len(sources), m), dtype=bool) if job.instance.host_forwarding else self.tails == sources
+        # Flow of source k on arc a is column k m + a; what it loses at other nodes are n - 1 rows of each source.
+        entries = []
+        for nodes, sign in ((self.ends, 1.0), (self.tails, -1.0)):
+            k, a = np.nonzero(usable & (nodes != sources))
+            rows = k * (n - 1) + nodes[a] - (nodes[a] > self.sources[k])
+            entries.append((np.full(len(k), sign), rows, k * m + a))
+        self.balance = tuple(np.concatenate(each) for each in zip(*entries, strict=True))
+        self.demand = job.traffic[self.sources][np.arange(n) != sources] / self.unit
 
     def ring_loads(self, columns: list[RingColumn]) -> Floats:
         """(arcs, columns) loads of the rings at share 1, in units."""
@@ -94,27 +91,35 @@ class _Problem:
         from scipy.optimize import linprog
 
         (n, d), m, groups = self.heads.shape, len(self.arcs), len(self.job.sizes)
-        flows = self.loads.shape[1]
-        shares = np.zeros((groups, len(columns)))
-        for place, (group, _, _) in enumerate(columns):
-            shares[group, place] = 1.0
-        ring_loads = csr_array(self.ring_loads(columns))
-        over = hstack([self.loads, ring_loads, csr_array(-self.capacity[:, None])], format="csr")
-        rows = len(self.demand)
-        equal = vstack(
-            [
-                hstack([self.balance, csr_array((rows, len(columns) + 1))]),
-                hstack([csr_array((groups, flows)), csr_array(shares), csr_array((groups, 1))]),
-            ],
-            format="csr",
+        flows, rows, count = m * len(self.sources), len(self.demand), len(columns)
+        loads = self.ring_loads(columns)
+        arc, ring = np.nonzero(loads)
+        over = coo_array(
+            (
+                np.concatenate([np.ones(flows), loads[arc, ring], -self.capacity]),
+                (
+                    np.concatenate([np.tile(np.arange(m), len(self.sources)), arc, np.arange(m)]),
+                    np.concatenate([np.arange(flows), flows + ring, np.full(m, flows + count)]),
+                ),
+            ),
+            (m, flows + count + 1),
+        )
+        kept, row, flow_of = self.balance
+        of_group = np.array([group for group, _, _ in columns], dtype=np.int64)
+        equal = coo_array(
+            (
+                np.concatenate([kept, np.ones(count)]),
+                (np.concatenate([row, rows + of_group]), np.concatenate([flow_of, flows + np.arange(count)])),
+            ),
+            (rows + groups, flows + count + 1),
         )
         cost = np.zeros(flows + len(columns) + 1)
         cost[-1] = 1.0
         answer = linprog(
             cost,
-            A_ub=over,
+            A_ub=over.tocsr(),
             b_ub=np.zeros(m),
-            A_eq=equal,
+            A_eq=equal.tocsr(),
             b_eq=np.concatenate([self.demand, np.ones(groups)]),
             bounds=(0, None),
             method="highs",
