@@ -1,9 +1,5 @@
 """Gangs by (width, slots, arrival), and their optimum by trying all orders: each job as early as it fits."""
 
-import itertools
-
-import numpy as np
-
 from ddlopt.models.scheduling import SchedulingInstance
 
 LINEAR = {"kind": "ring", "gradient_bytes": 0, "bandwidth_bytes_per_s": 1, "forward_s_per_sample": 1}
@@ -50,19 +46,22 @@ def all_orders(instance):
     """
     gpus = round(float(instance.capacity.sum()))
     jobs = [(j.max_workers, round(j.minibatches / j.max_workers), j.arrival, j.utility.value) for j in instance.jobs]
-    best_end = best_total = None
-    for order in itertools.permutations(range(len(jobs))):
-        used = np.zeros(sum(job[1] for job in jobs) + max(job[2] for job in jobs) + 1, dtype=int)
-        last, total = 0, 0.0
-        for number in order:
+    last_slots = [instance.last_slot(number) for number in range(len(jobs))]
+    ends, totals = [], []
+
+    def go_on(left, used, last, total):
+        if not left:
+            ends.append(last)
+            totals.append(total)
+        for number in left:
             width, length, start, weight = jobs[number]
-            while (used[start : start + length] > gpus - width).any():
+            while max(used[start : start + length]) > gpus - width:
                 start += 1
-            used[start : start + length] += width
-            if start + length > instance.last_slot(number):
-                break
-            last, total = max(last, start + length), total + weight * (start + length - jobs[number][2])
-        else:
-            best_end = last if best_end is None else min(best_end, last)
-            best_total = total if best_total is None else min(best_total, total)
-    return best_end, best_total
+            end = start + length
+            if end <= last_slots[number]:
+                taken = [*used[:start], *(each + width for each in used[start:end]), *used[end:]]
+                rest = [each for each in left if each != number]
+                go_on(rest, taken, max(last, end), total + weight * (end - jobs[number][2]))
+
+    go_on(list(range(len(jobs))), [0] * (sum(job[1] for job in jobs) + max(job[2] for job in jobs) + 1), 0, 0.0)
+    return min(ends, default=None), min(totals, default=None)

@@ -63,7 +63,7 @@ def test_moves_keep_degrees_planes_and_cycles(n, d, optics, parallel, closed):
     heads, changes = start.heads.copy(), np.empty((MOST_CHANGES, 3), np.int64)
     assert_realisable(heads, instance, start.cycles)
     done = 0
-    for _ in range(400):
+    for _ in range(150):
         before = heads.copy()
         count = move(heads, start.cycles, optics == "duplex", parallel, 0.2, changes)
         done += count != 0
