@@ -12,7 +12,13 @@ from typing import Any, ClassVar, TypeVar
 
 from ddlopt.models.contracts import Evidence, Sense, Solution
 from ddlopt.models.covering import Covering
-from ddlopt.models.errors import InfeasibleError, NoSolutionError, NotApplicableError, SolverError
+from ddlopt.models.errors import (
+    ContradictionError,
+    InfeasibleError,
+    NoSolutionError,
+    NotApplicableError,
+    SolverError,
+)
 from ddlopt.solvers import incumbents
 from ddlopt.solvers.certify import Gate, MethodOutput, is_ours, leaf_of
 from ddlopt.solvers.contracts import (
@@ -23,6 +29,7 @@ from ddlopt.solvers.contracts import (
     best_bound,
     compiled,
 )
+from ddlopt.solvers.wrappers.known import known_objective
 
 _LEAST_S = 1e-3
 """Of what is solved within, where the time is up: enough to say so."""
@@ -199,6 +206,10 @@ class CertifiedMethod(Covering, ABC):
         except InfeasibleError as proof:
             found = MethodOutput(None, message=str(proof))
             infeasible = believed if self.proves_infeasible else None
+            if infeasible is Evidence.SOLVER and known_objective(instance, start) is not None:
+                raise ContradictionError(
+                    f"{self.name} says that '{instance.name}' has no solution, but the start passes the check: {proof}"
+                ) from None
         if believed is Evidence.CLAIMED:
             found = replace(found, evidence=believed)
         if clock.interrupted and found.solution is not None:
