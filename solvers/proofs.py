@@ -120,7 +120,8 @@ def read(path: str | Path, instance: Instance) -> Certificate | None:
 
 def _combinatorial(data: dict[str, Any], origin: str) -> CombinatorialCertificate:
     texts = [data.get(name) for name in ("instance", "instance_digest", "claim")]
-    if set(data) != _FIELDS or data["version"] != 1 or not all(isinstance(each, str) for each in texts):
+    known = set(data) == _FIELDS and type(data["version"]) is int and data["version"] == 1
+    if not known or not all(isinstance(each, str) for each in texts):
         raise SolutionError(f"{origin}: is no certificate of a combinatorial bound; expected {sorted(_FIELDS)}")
     if not is_fraction(data["claim"]):
         raise SolutionError(f"{origin}: claim is a fraction like -3/4")

@@ -1,5 +1,6 @@
 """Which of the proofs that are found is handed on, in either sense, and what time each of them has."""
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
@@ -196,3 +197,69 @@ def test_where_objectives_are_on_a_grid_a_claim_is_the_next_point(
     monkeypatch.setattr(proofs, "step_of", lambda _: step)
     model = SimpleNamespace(offset=Fraction(offset), maximised=sign < 0)
     assert sign * proofs._snapped(model, instance(sense), None, Fraction(worth), target) == claim
+
+
+class Form:
+    """A formulation of what it was made to be of."""
+
+    def __init__(self, refusal=None, scope=None):
+        self.refuses, self.scope = (lambda _: refusal), (lambda _: scope)
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Methods and relaxations by name, with their formulations."""
+    forms = {"whole": Form(), "part": Form(scope="pairs"), "small": Form("too many"), "again": Form(), "none": None}
+    forms["again"] = forms["whole"]
+    kinds = dict.fromkeys(forms, "exact") | {"greedy": "heuristic"}
+    loose, tight = Form(), Form("too few")
+    entries = [SimpleNamespace(name=name, kind=kind) for name, kind in kinds.items()]
+    methods = {name: SimpleNamespace(refuses=lambda _: None, formulation_for=lambda _, form=form: form)
+               for name, form in forms.items()}  # fmt: skip
+    methods["wide"] = SimpleNamespace(refuses=lambda _: "too wide", formulation_for=None)
+    entries.append(SimpleNamespace(name="wide", kind="exact"))
+    made = SimpleNamespace(own_entries=lambda _: entries, method=lambda name, _: methods[name])
+    monkeypatch.setattr(proofs, "catalogue", made)
+    problem = SimpleNamespace(relaxations={"loose": lambda: loose, "tight": lambda: tight})
+    monkeypatch.setattr(proofs, "problem_of", lambda _: problem)
+    return forms | {"loose": loose}
+
+
+def test_formulations_of_all_solutions_are_proven_each_once(known):
+    assert list(proofs.formulations(instance())) == ["whole", "loose"]
+    for name in ("whole", "again", "loose"):
+        assert proofs.formulation_by(instance(), name) is known[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("part", "part searches a smaller class of solutions: pairs"),
+        ("small", "small has no formulation of 'one': too many"),
+        ("tight", "tight has no formulation of 'one': too few"),
+        ("wide", "wide has no formulation of 'one': too wide"),
+        ("none", "none has no formulation of 'one'$"),
+        ("greedy", "'greedy' is no exact method of f; there are: again, loose, none, part, small, tight, whole, wide"),
+    ],
+)
+def test_what_says_nothing_of_all_solutions_is_no_proof(known, name, message):
+    with pytest.raises(SolutionError, match=message):
+        proofs.formulation_by(instance(), name)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"version": 2}, {"version": True}, {"more": 1}, {"instance": 1}, {"instance_digest": None}, {"claim": 3},
+     {"claim": "3.0e"}, {"claim": None}],
+)  # fmt: skip
+def test_a_file_with_the_name_of_a_bound_is_read_back_or_refused(tmp_path, changed):
+    path = tmp_path / "proof.json.gz"
+    certificate("-3/4").save(path)
+    assert proofs.read(path, instance()) == certificate("-3/4")
+    data = json.loads(certificate("-3/4").text) | changed
+    (tmp_path / "changed").write_text(json.dumps(data))
+    if not changed:
+        assert proofs.read(tmp_path / "changed", instance()) == certificate("-3/4")
+        return
+    with pytest.raises(SolutionError, match=r"is no certificate|claim is a fraction"):
+        proofs.read(tmp_path / "changed", instance())
