@@ -1,14 +1,13 @@
 """Sums of functions of one or two choices each, minimised by eliminating one choice after the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Factor = tuple[tuple[int, ...], Floats]
-"""Variables, increasing, and a table with one axis for each."""
 
 # Entries of 8 bytes: two megabytes; larger tables are bounded instead.
 LARGEST_TABLE = 200_000
@@ -30,6 +29,15 @@ class MinSum(NamedTuple):
     value: float
     choices: tuple[int, ...]
     exact: bool
+
+
+class _Sum(NamedTuple):
+    """Tables that are added up, by number and with the shape that each takes for it, and minimised over one axis."""
+
+    shapes: tuple[tuple[int, tuple[int, ...]], ...]
+    axis: int
+    last: bool
+    """Whether no other axis is left."""
 
 
 class Elimination:
@@ -68,7 +76,7 @@ class Elimination:
         left = set(range(len(sizes)))
 
         def entries(v: int) -> tuple[float, int]:
-            return float(np.prod([float(sizes[u]) for u in (v, *neighbours[v])])), v
+            return self._entries((v, *neighbours[v])), v
 
         cost = {v: entries(v) for v in left}
         while left:
@@ -82,51 +90,69 @@ class Elimination:
             for u in around:
                 cost[u] = entries(u)
         self.order = tuple(order)
+        self._plan()
+
+    def _plan(self) -> None:
+        """Which tables are added up for every variable: that depends on their shapes alone."""
+        rank = {v: place for place, v in enumerate(self.order)}
+        scopes: list[tuple[int, ...]] = [(v,) for v in range(len(self.sizes))]
+        scopes += [(min(pair), max(pair)) for pair in self.pairs]
+        self._buckets: list[list[int]] = [[] for _ in self.sizes]
+        for number, scope in enumerate(scopes):
+            self._buckets[min(scope, key=rank.__getitem__)].append(number)
+        self._sums: list[_Sum] = []
+        self.exact = True
+        for v in self.order:
+            parts = self._parts([(number, scopes[number]) for number in self._buckets[v]])
+            self.exact &= len(parts) == 1
+            for variables, members in parts:
+                shapes = [(i, tuple(self.sizes[u] if u in scopes[i] else 1 for u in variables)) for i in members]
+                rest = tuple(u for u in variables if u != v)
+                self._sums.append(_Sum(tuple(shapes), variables.index(v), last=not rest))
+                if rest:
+                    self._buckets[min(rest, key=rank.__getitem__)].append(len(scopes))
+                    scopes.append(rest)
+        self._scopes = tuple(scopes)
 
     def minimum(self, unary: Sequence[Floats], tables: Sequence[Floats]) -> MinSum:
         """The minimum for one table per variable and one per pair, of shape (choices of first, of second)."""
-        buckets: list[list[Factor]] = [[((v,), np.asarray(table, dtype=np.float64))] for v, table in enumerate(unary)]
-        rank = {v: place for place, v in enumerate(self.order)}
-        for (u, v), table in zip(self.pairs, tables, strict=True):
-            buckets[min(u, v, key=rank.__getitem__)].append(((u, v), table) if u < v else ((v, u), table.T))
-        value, exact = 0.0, True
-        for v in self.order:
-            parts = self._parts(buckets[v])
-            exact &= len(parts) == 1
-            for variables, table in parts:
-                rest = tuple(u for u in variables if u != v)
-                least = table.min(axis=variables.index(v))
-                if rest:
-                    buckets[min(rest, key=rank.__getitem__)].append((rest, least))
-                else:
-                    value += float(least)
+        factors = [np.asarray(table, dtype=np.float64) for table in unary]
+        factors += [table if u < v else table.T for (u, v), table in zip(self.pairs, tables, strict=True)]
+        value = 0.0
+        for (first, *others), axis, last in self._sums:
+            total = factors[first[0]].reshape(first[1])
+            for number, shape in others:
+                total = total + factors[number].reshape(shape)
+            least = total.min(axis=axis)
+            if last:
+                value += float(least)
+            else:
+                factors.append(least)
         choices: dict[int, int] = {}
         for v in reversed(self.order):
             cost = np.zeros(self.sizes[v])
-            for variables, table in buckets[v]:
-                cost += table[tuple(choices[u] if u != v else slice(None) for u in variables)]
+            for number in self._buckets[v]:
+                cost += factors[number][tuple(choices[u] if u != v else slice(None) for u in self._scopes[number])]
             choices[v] = int(cost.argmin())
-        return MinSum(value, tuple(choices[v] for v in range(len(self.sizes))), exact)
+        return MinSum(value, tuple(choices[v] for v in range(len(self.sizes))), self.exact)
 
-    def _parts(self, factors: Sequence[Factor]) -> list[Factor]:
-        """Sums of the factors over as few tables as fit, filled in turn, the largest factors first."""
-        parts: list[tuple[set[int], list[Factor]]] = []
-        for factor in sorted(factors, key=lambda each: -each[1].size):
+    def _parts(self, factors: Sequence[tuple[int, tuple[int, ...]]]) -> list[tuple[tuple[int, ...], list[int]]]:
+        """Variables and factors of as few tables as fit, filled in turn, the largest factors first."""
+        parts: list[tuple[set[int], list[int]]] = []
+        for number, own in sorted(factors, key=lambda each: -self._entries(each[1])):
             for variables, members in parts:
-                union = variables.union(factor[0])
-                if len(union) == len(variables) or np.prod([float(self.sizes[u]) for u in union]) <= self.largest:
+                union = variables.union(own)
+                if len(union) == len(variables) or self._entries(union) <= self.largest:
                     variables |= union
-                    members.append(factor)
+                    members.append(number)
                     break
             else:
-                parts.append((set(factor[0]), [factor]))
-        return [self._sum(tuple(sorted(variables)), members) for variables, members in parts]
+                parts.append((set(own), [number]))
+        return [(tuple(sorted(variables)), members) for variables, members in parts]
 
-    def _sum(self, variables: tuple[int, ...], factors: Sequence[Factor]) -> Factor:
-        total = np.zeros([self.sizes[u] for u in variables])
-        for own, table in factors:
-            total += table.reshape([self.sizes[u] if u in own else 1 for u in variables])
-        return variables, total
+    def _entries(self, variables: Iterable[int]) -> float:
+        """Of a table with these axes."""
+        return prod(float(self.sizes[u]) for u in variables)
 
 
 def min_sum(unary: Sequence[Floats], pairs: Mapping[tuple[int, int], Floats], largest: int = LARGEST_TABLE) -> MinSum:
