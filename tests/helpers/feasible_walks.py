@@ -20,12 +20,14 @@ def walked(instance, first, rng, count, tries=60):
     sense = 1 if instance.sense == "minimize" else -1
 
     def keep(solution):
+        if solution.digest in seen:
+            return
+        seen.add(solution.digest)
         try:
             checked = problem_of(instance).evaluate(instance, solution, exact=True)
         except (DdloptError, IndexError, KeyError, ValueError, ZeroDivisionError):
             return
-        if checked.feasible and solution.digest not in seen:
-            seen.add(solution.digest)
+        if checked.feasible:
             found.append((solution, checked.objective))
 
     for solution in rng.sample(first, len(first)):

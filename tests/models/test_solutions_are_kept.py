@@ -15,7 +15,7 @@ import inspect
 import pkgutil
 import random
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import feasible_cases as cases
 import pyomo.environ as pyo
@@ -215,6 +215,18 @@ def test_what_certificates_may_name_is_here():
                 assert type(proofs.formulation_by(instance, each)).__name__ in {n.partition(" ")[0] for n in CASES}
 
 
+@lru_cache(maxsize=100)
+def drawn_by(draw, seed):
+    """An instance and answers, or None; several formulations ask for the same."""
+    return draw(seed)
+
+
+@lru_cache(maxsize=100)
+def walked_from(draw, seed, each):
+    """Solutions of an instance as it is drawn, to be found by several formulations."""
+    return walked(*drawn_by(draw, seed), random.Random(seed), each)
+
+
 def lost(name, wanted, each, first=0, kind=None):
     """Go through ``wanted`` instances with up to ``each`` solutions; how many solutions there were, and had a point.
 
@@ -226,14 +238,17 @@ def lost(name, wanted, each, first=0, kind=None):
         if kind is not None and seed >= first + 4 * wanted:
             break
         assert seed < first + 40 * wanted, f"only {met} of {wanted} instances were drawn"
-        drawn, seed = draw(seed), seed + 1
+        drawn, seed = drawn_by(draw, seed), seed + 1
         if drawn is None:
             continue
-        rng = random.Random(seed if kind is None else f"{kind} {seed}")
+        rng = random.Random(f"{kind} {seed}")
         instance = drawn[0] if kind is None else odd(drawn[0], kind, rng)
         if instance is None or formulation.refuses(instance) or formulation.scope(instance) is not None:
             continue
-        solutions = walked(instance, drawn[1] if kind is None else list(map(of_anybody, drawn[1])), rng, each)
+        if kind is None:
+            solutions = walked_from(draw, seed - 1, each)
+        else:
+            solutions = walked(instance, list(map(of_anybody, drawn[1])), rng, each)
         if not solutions:
             continue
         met += 1
@@ -288,7 +303,7 @@ def none_that_just_fits_is_lost(name, wanted, first):
     make, draw = CASES[name]
     formulation, seed, met = make(), first, 0
     while met < wanted and seed < first + 12 * wanted:
-        drawn, rng, seed = draw(seed), random.Random(seed), seed + 1
+        drawn, rng, seed = drawn_by(draw, seed), random.Random(seed), seed + 1
         if drawn is None or formulation.refuses(drawn[0]) or formulation.scope(drawn[0]) is not None:
             continue
         for solution, _ in walked(*drawn, rng, 2):
