@@ -1,6 +1,7 @@
 """What classes say under the heading *Ports*: all of it is there, and may be coupled to."""
 
 import itertools
+from functools import lru_cache
 
 import cvxpy as cp
 import embedding_cases
@@ -18,7 +19,9 @@ CONVEX = {kind.__name__: (family, kind) for family, kind in embedding_cases.clas
 LINEAR = (pyo.Var, pyo.Expression)
 
 
+@lru_cache(maxsize=256)
 def block_of(formulation, instance):
+    """Filled once for all tests here: they only look at it."""
     model = pyo.ConcreteModel()
     model.part = pyo.Block([7])
     formulation.build(model.part[7], instance)
