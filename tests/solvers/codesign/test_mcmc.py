@@ -12,6 +12,7 @@ from ddlopt.models.codesign.tables import tables_of
 from ddlopt.models.errors import NoSolutionError, OptionError
 from ddlopt.models.topology import TopologyDesign
 from ddlopt.solvers.codesign.fixed_routes import FixedRoutes
+from ddlopt.solvers.codesign.topoopt import mcmc
 from ddlopt.solvers.codesign.topoopt.mcmc import Metropolis, Proposals, Sums
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
@@ -75,6 +76,17 @@ def test_a_seed_gives_one_walk():
     walks = [Metropolis(60, alpha=GENTLE).search(routes, first, seed) for seed in (5, 5, 6)]
     assert (walks[0].choices, walks[0].accepted) == (walks[1].choices, walks[1].accepted)
     assert (walks[0].choices, walks[0].accepted) != (walks[2].choices, walks[2].accepted)
+
+
+def test_sums_that_are_remembered_change_no_walk(monkeypatch):
+    instance, routes = drawn(3, layers=4, strategies=3)
+    first = (0,) * len(instance.layers)
+    walks = []
+    for kept in (1000, 1):
+        monkeypatch.setattr(mcmc, "_KEPT_PROPOSALS", kept)
+        walks.append(Metropolis(300, alpha=GENTLE).search(routes, first, 7))
+    assert walks[0].accepted > 20
+    assert (walks[0].choices, walks[0].accepted) == (walks[1].choices, walks[1].accepted)
 
 
 def test_the_temperature_is_per_millisecond():

@@ -174,6 +174,7 @@ def test_parts_end_at_the_best_of_all_plans_that_fit(seed):
         found = PlanPrices(moves=3000).solve(instance, Limits())
         assert found.objective == pytest.approx(best.objective)
         assert found.bound == pytest.approx(best.objective, rel=2e-4)
+        assert found.details["moves"] == 0.0, "what is proven is searched no more"
         assert evaluate(instance, found.solution).feasible
 
 
