@@ -26,8 +26,8 @@ OTHER = (
     "gurobi lp",
 )
 """Solver and format."""
-LONG_FOR_GLPK = ("slot-widths",)
-"""Glpk takes minutes for the smallest bundled instance; the others read the same files."""
+TAKES_MINUTES = {"slot-widths": ("glpk", "cbc")}
+"""Solvers that take minutes for the smallest bundled instance; others read the same files."""
 QUICK = [pair for pair in FORMULATIONS if pair[1] not in LONG]
 
 
@@ -35,7 +35,7 @@ def trips():
     """All formulations all ways; in the default tests each is read back from one, and two, of each sense, from more."""
     for family, name in FORMULATIONS:
         for way in (*USUAL, *OTHER):
-            if name in LONG_FOR_GLPK and way.startswith("glpk"):
+            if way.startswith(TAKES_MINUTES.get(name, "-")):
                 continue
             often = name in ("rings-and-routes", "time-indexed") and way in USUAL
             quick = often or ((family, name) in QUICK and way == USUAL[0])
