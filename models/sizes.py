@@ -50,7 +50,7 @@ def _are_usual(data: Any) -> bool:
         for each in inside[-1]:
             kind = type(each)
             if kind is float:
-                if each != 0 and not SMALLEST <= abs(each) <= LARGEST:
+                if not (SMALLEST <= each <= LARGEST or each == 0 or SMALLEST <= -each <= LARGEST):
                     return False
             elif kind is int:
                 if not -LARGEST_INTEGER <= each <= LARGEST_INTEGER:
@@ -61,18 +61,15 @@ def _are_usual(data: Any) -> bool:
             elif kind is np.ndarray:
                 if len(_odd_places(each)):
                     return False
-            elif kind is list or kind is tuple:
-                inside.append(iter(each))
-                break
-            elif kind is dict or isinstance(each, BaseModel):
-                inside.append(iter(_fields(each).values()))
+            elif kind is list or kind is tuple or kind is dict or isinstance(each, BaseModel):
+                if len(inside) >= _DEEPEST:  # or without end: something that is inside of itself
+                    return False
+                inside.append(iter(each if kind is list or kind is tuple else _fields(each).values()))
                 break
             elif each is not None and kind is not bool:
                 return False
         else:
             inside.pop()
-        if len(inside) > _DEEPEST:  # or without end: something that is inside of itself
-            return False
     return True
 
 

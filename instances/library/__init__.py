@@ -105,10 +105,10 @@ def find(name: str) -> str | None:
     Without its family a name stands for the instance of the first family that has one, in the order of
     :data:`~ddlopt.models.catalogue.FAMILY_NAMES`: a family that is added takes no name away.
     """
-    known = names()
-    if name in known:
+    its_family = name.partition("/")[0]
+    if its_family in FAMILY_NAMES and name in names(its_family):
         return name
-    return next((f"{each}/{name}" for each in FAMILY_NAMES if f"{each}/{name}" in known), None)
+    return next((full for each in FAMILY_NAMES if (full := f"{each}/{name}") in names(each)), None)
 
 
 def full_name(name: str) -> str:

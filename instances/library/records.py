@@ -9,6 +9,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Self
@@ -156,11 +157,24 @@ def record(name: str) -> Record | None:
     full = library.full_name(name)
     family_name, stem = full.split("/")
     known = read(family_name).get(stem)
-    if known is None or known.instance_digest != library.load(full).digest:
+    if known is None or known.instance_digest != digest_as_it_is(full):
         return None
     if known.found is not None and known.found.digest != digest_of_best(full):
         return known.model_copy(update={"found": None})
     return known
+
+
+def digest_as_it_is(full: str) -> str:
+    """The digest of a bundled instance; its file is read again where it has been changed."""
+    file = library.instance_file(full)
+    now = file.stat()
+    return _digest(file, (now.st_mtime_ns, now.st_size, now.st_ino))
+
+
+@cache
+def _digest(file: Path, as_it_is: tuple[int, int, int]) -> str:
+    """That of the instance in a file, as long as its time, its size and its place on the disk are these."""
+    return library.load(file).digest
 
 
 def digest_of_best(full: str) -> str | None:

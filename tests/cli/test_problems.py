@@ -48,15 +48,12 @@ def test_every_problem_is_solved_drawn_and_checked(call, tmp_path, name):
 
 
 GENERATED = {
-    "codesign job": ("job=vgg16 servers=4 degree=2", "--time-limit 20"),
+    "codesign job": ("job=vgg16 servers=4 degree=2", "--method alternating"),
     "compression sfb-network": ("model=vgg16 batch=4", ""),
     "compression network": ("model=vgg16 nodes=2", ""),
     "compression levels-random": ("gradients=6", ""),
     "compression forward-random": ("gradients=4 parts=[1]", ""),
-    "deployment network": (
-        "model=vgg19 groups=4 devices_of=two-machines batch=16",
-        "--method plan-search --time-limit 5",
-    ),
+    "deployment network": ("model=vgg19 groups=4 devices_of=two-machines batch=16", "--method data-parallel"),
     "scheduling elastic": ("jobs=4 slots=5 gpus=4", "--method gadget"),
 }
 
