@@ -203,13 +203,17 @@ def test_every_end_is_in_the_pieces_and_in_the_step(family, architecture, tmp_pa
     assert sum(operator.gradient for operator in transformer_step(sizes)) == workload.parameters
 
 
-@pytest.mark.parametrize("which", ["the smallest of each type", slow("all")])
+SMALL_TOTAL = 2e10
+"""Parameters of models that have few experts: others have tens of thousands of layers."""
+
+
+@pytest.mark.parametrize("which", ["a small one of each type", slow("all")])
 def test_models_that_are_built_elsewhere_have_as_many_parameters(which, tmp_path):
     models = json.loads(shared_data("large_models/params.json").read_text(encoding="utf-8"))["models"]
     read = [each for each in models.values() if each["model_type"] in (*FAMILIES, *NESTED, *PAIRS)]
     assert len(read) >= 57
     if which != "all":
-        read.sort(key=lambda each: -each["total"])
+        read = sorted((each for each in read if each["total"] < SMALL_TOTAL), key=lambda each: -each["total"])
         read = {each["model_type"]: each for each in read}.values()
     for each in read:
         config = json.loads(shared_data(f"large_models/{each['config']}").read_text(encoding="utf-8"))["config"]
