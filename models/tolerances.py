@@ -5,6 +5,14 @@ otherwise. They are ordered: what adding up in floating point can change (``ROUN
 pass (``FEASIBILITY_TOL``), and that far below what solvers promise (``SOLVER_TOL``).
 """
 
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Limit = TypeVar("Limit", float, Fraction, float | Fraction, npt.NDArray[np.float64])
+
 TINY = 1e-300
 """Least divisor, absolute, in place of 0: a normal double (they end at 2.2e-308) whose inverse is finite."""
 
@@ -14,8 +22,9 @@ ROUNDING = 1e-12
 FEASIBILITY_TOL = 1e-9
 """Excess over a limit that counts as rounding; a thousand times ``ROUNDING``, since inputs are rounded decimals too.
 
-Of ``evaluate`` in floating point (exact arithmetic allows none), and therefore of every model and heuristic: what they
-leave out for a limit must not be let pass by the check. Absolute where a limit has no natural size, as with shares.
+Of ``evaluate``, and therefore of every model and heuristic: what they leave out for a limit must not be let pass by the
+check. Limits are raised by :func:`let_pass` and its two neighbours, nowhere by hand. Absolute where a limit has no
+natural size, as with shares.
 """
 
 BOUND_MARGIN = 1e-9
@@ -51,3 +60,50 @@ what is read anyway. It is far below 1/2, so that an answer of the relaxation is
 
 OBJECTIVE_TOL = 1e-6
 """Difference at which two objectives count as equal, as solvers promise no more (``SOLVER_TOL``)."""
+
+
+def let_pass(limit: Limit) -> Limit:
+    """What a check lets pass of a limit.
+
+    Parameters
+    ----------
+    limit : float, Fraction or array of float
+        At least 0, whole: of what is left of a limit when some of it has gone, the check lets pass more than this.
+
+    Returns
+    -------
+    float, Fraction or array
+        In the arithmetic of the limit; of a fraction without any rounding.
+
+    See Also
+    --------
+    let_pass_at_most : For bounds, and for models that leave out what is above.
+    let_pass_at_least : For searches, whose answers the check is to let pass.
+    """
+    return _raised(limit, FEASIBILITY_TOL)
+
+
+def let_pass_at_most(limit: Limit) -> Limit:
+    """What no check lets pass more than, in whatever order and arithmetic it adds up: twice the tolerance.
+
+    Bounds and what models leave out ask this one where their sums are not those of the check. To give more is always
+    right there: a bound gets weaker by a part of 10⁻⁹ at most. What is left of a limit is what is left of this.
+    """
+    return _raised(limit, 2 * FEASIBILITY_TOL)
+
+
+def let_pass_at_least(limit: Limit) -> Limit:
+    """What every check lets pass, in whatever order it adds up: half the tolerance.
+
+    Searches ask this one where they add up in another order than the check, which refuses what is above by rounding.
+    """
+    return _raised(limit, FEASIBILITY_TOL / 2)
+
+
+def left_let_pass(left: Limit, limit: Limit) -> Limit:
+    """What is left of a limit, and half of the tolerance of the whole of it: every check lets pass that."""
+    return left + (let_pass_at_least(limit) - limit)
+
+
+def _raised(limit: Limit, part: float) -> Limit:
+    return limit * (1 + Fraction(part)) if isinstance(limit, Fraction) else limit * (1 + part)

@@ -16,16 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.certificates.codesign.exact import ExactFigures
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 Ints = npt.NDArray[np.int64]
 _WHOLE = 2**40
 """Units of the claim; one part counts as twice as many at most, so that sums of 2^20 parts are below 2^63."""
 _NUMBERS = 2**20
 """Sums that are looked at between two looks at the clock: a fraction of a second."""
-
-_LET_PASS = 1 + 2 * Fraction(FEASIBILITY_TOL)
-"""Of a limit: what the check takes for rounding, twice, as parts are rounded too."""
 
 
 class Choices:
@@ -42,9 +39,9 @@ class Choices:
         self.figures, self.instance = figures, figures.instance
         self.unit = claim / _WHOLE
         limit = self.instance.device.memory_bytes
-        self.memory_unit = None if limit is None else Fraction(limit) * _LET_PASS / _WHOLE
+        self.memory_unit = None if limit is None else let_pass_at_most(Fraction(limit)) / _WHOLE
         budget = self.instance.error_budget
-        self.error_unit = None if budget is None else Fraction(budget) * _LET_PASS / _WHOLE
+        self.error_unit = None if budget is None else let_pass_at_most(Fraction(budget)) / _WHOLE
         self.cases = 0
         layers = range(len(figures.sizes))
         self.own = [np.stack([self._alone(layer, a) for a in range(figures.sizes[layer])]) for layer in layers]

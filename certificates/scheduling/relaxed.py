@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance, ServerGroup
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ _MARGIN = 1e-12
 """By which utilities are rounded up; libraries are off by some 10^-16."""
 _MOST_OPTIONS = 10_000
 """Of a job: each is looked at in every slot."""
-EXCESS = 1 + Fraction(FEASIBILITY_TOL)
+EXCESS = let_pass(Fraction(1))
 """What the check in floating point lets pass."""
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from ddlopt.frontier.scheduling.horizon import window
 from ddlopt.models.scheduling import Run, Schedule, SchedulingInstance, evaluate
 from ddlopt.models.scheduling.formulations.time_indexed.time_indexed import TimeIndexed
-from ddlopt.models.scheduling.instance import most_workers
+from ddlopt.models.scheduling.instance import workers_within
 from ddlopt.models.scheduling.pool import Workers, schedule_of_places
 from ddlopt.models.scheduling.utility import AllOrNothing
 from ddlopt.models.scheduling.variants.accelerators import Class
+from ddlopt.models.tolerances import let_pass_at_least
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -145,7 +146,7 @@ class _Greedy:
         return schedule_of_places(self.instance, slots)
 
     def _slot(self, slot: int) -> dict[int, Workers]:
-        instance, free = self.instance, self.instance.capacity.copy()
+        instance, free = self.instance, let_pass_at_least(self.instance.capacity)
         active = [i for i, job in enumerate(instance.jobs) if job.arrival <= slot < instance.last_slot(i)]
         chosen: dict[int, int] = {}
         placed: dict[int, dict[int, int]] = {}
@@ -175,7 +176,7 @@ class _Greedy:
         servers = list(each.servers)
         if now + more > instance.jobs[job].max_workers:
             return
-        if most_workers(np.maximum(free[servers], 0.0), instance.demand[job]).sum() < more:
+        if workers_within(free[servers], instance.demand[job]).sum() < more:
             return
         server = self._place(job, each, free)
         assert server is not None
@@ -186,7 +187,7 @@ class _Greedy:
 
     def _place(self, job: int, each: Class, free: Any) -> int | None:
         """The slowest server of a class with room for a worker, of these the fullest."""
-        room = most_workers(np.maximum(free, 0.0), self.instance.demand[job])
+        room = workers_within(free, self.instance.demand[job])
         fitting = [s for s in each.servers if room[s]]
         accelerators = self.instance.accelerators
         speeds = accelerators.speeds[job, accelerators.of_server]

@@ -10,7 +10,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from ddlopt.models.contracts import Part, without
 from ddlopt.models.sizes import require_memory
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 from ddlopt.models.topology.instance import Fabric
 
 
@@ -292,12 +292,12 @@ class CodesignInstance(Fabric):
     def most_memory_bytes(self) -> float:
         """What strategies may take on a server, up to rounding; infinite without a limit."""
         limit = self.device.memory_bytes
-        return math.inf if limit is None else limit * (1 + FEASIBILITY_TOL)
+        return math.inf if limit is None else let_pass(limit)
 
     @property
     def most_error(self) -> float:
         """What strategies may lose, up to rounding; infinite without a budget."""
-        return math.inf if self.error_budget is None else self.error_budget * (1 + FEASIBILITY_TOL)
+        return math.inf if self.error_budget is None else let_pass(self.error_budget)
 
     def compute_s(self, layer: int, strategy: int) -> float:
         """Time of one layer on each server that runs it: as measured, or by the roofline; and that of encoding."""

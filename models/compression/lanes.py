@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ddlopt.models.contracts import Number, Violation
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 NumberType = type[Fraction] | type[float]
 
@@ -37,7 +37,7 @@ def broken_budgets(
         ("error_budget_is_kept", error, error_budget),
         ("time_budget_is_kept", time, time_budget_s),
     ):
-        if budget is not None and used > number(budget) * (1 + number(FEASIBILITY_TOL)):
+        if budget is not None and used > let_pass(number(budget)):
             wrong.append(Violation(kind, "all gradients", used, number(budget)))
     return wrong
 

@@ -14,7 +14,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.times.bounds import time_bound
 from ddlopt.models.scheduling.utility import DONE, AllOrNothing
-from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import BOUND_MARGIN, ROUNDING, let_pass_at_most
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,7 +102,7 @@ class _Work:
         cluster = pool(instance)
         slots = instance.slots - min(job.arrival for job in instance.jobs)
         self.resources = [
-            (self.least(lambda place, own=demand: float(own[place])), float(capacity) * slots * (1 + FEASIBILITY_TOL))  # type: ignore[misc]
+            (self.least(lambda place, own=demand: float(own[place])), let_pass_at_most(float(capacity)) * slots)  # type: ignore[misc]
             for demand, capacity in zip(cluster.demand.T, cluster.capacity, strict=True)
         ]
 

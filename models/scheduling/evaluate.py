@@ -16,7 +16,7 @@ from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.sweep import Peak, contention_levels, energy_j, peaks
 from ddlopt.models.scheduling.utility import DONE
 from ddlopt.models.scheduling.variants.goals import Figures
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 class Piece(NamedTuple):
@@ -175,7 +175,7 @@ class _Checker:
                 self._limit("capacity", f"server {peak.key}, {name}", peak, float(capacity[peak.key, column]))
 
     def _limit(self, kind: str, where: str, peak: Peak, limit: float) -> None:
-        if peak.amount > limit * (1 + FEASIBILITY_TOL):
+        if peak.amount > let_pass(limit):
             self.fail(kind, f"{where}, slot {peak.slot}", peak.amount, self.number(limit))
 
     def rings(self) -> None:

@@ -16,7 +16,7 @@ from ddlopt.models.scheduling.variants.accelerators import Accelerators
 from ddlopt.models.scheduling.variants.changes import Changes
 from ddlopt.models.scheduling.variants.goals import GOALS, Goal
 from ddlopt.models.sizes import require_memory
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 __all__ = ["Job", "Objective", "SchedulingInstance", "ServerGroup", "most_workers"]
 
@@ -216,12 +216,21 @@ class SchedulingInstance(Instance):
 
 
 def most_workers(capacity: npt.NDArray[np.float64], demand: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """(S,) workers with ``demand`` (R,) on servers with ``capacity`` (S, R) left: as many as the check lets pass."""
+    """(S,) workers with ``demand`` (R,) on servers with ``capacity`` (S, R): as many as the check lets pass."""
+    return workers_within(let_pass(capacity), demand)
+
+
+def workers_within(room: npt.NDArray[np.float64], demand: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """(S,) workers with ``demand`` (R,) in the ``room`` (S, R) that others leave.
+
+    Capacities are raised before anything is taken off (:func:`~ddlopt.models.tolerances.let_pass_at_least`): what the
+    check lets pass is a part of the whole.
+    """
     wanted = demand > 0
     if not wanted.any():
         raise ValueError("a worker that takes nothing")
-    held: npt.NDArray[np.float64] = (capacity[:, wanted] / demand[wanted]).min(axis=1)
-    return np.floor(np.maximum(held, 0.0) * (1 + FEASIBILITY_TOL)).astype(np.int64)
+    held: npt.NDArray[np.float64] = (room[:, wanted] / demand[wanted]).min(axis=1)
+    return np.floor(np.maximum(held, 0.0)).astype(np.int64)
 
 
 def _check_fair_times(instance: SchedulingInstance) -> None:

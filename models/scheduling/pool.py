@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.errors import SolverError
-from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
+from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers, workers_within
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.tolerances import let_pass_at_least
 
 Workers = tuple[tuple[int, int], ...]
 """(server, number of workers) by server."""
@@ -80,10 +81,10 @@ class Placer:
         self.instance = instance
         self.placed: dict[int, Workers] = {}
         self._widths: dict[int, int] = {}
-        self._demand, self._free = instance.demand, instance.capacity.copy()
+        self._demand, self._free = instance.demand, let_pass_at_least(instance.capacity)
         if (self._demand == self._demand[0]).all():
             # Places in whole numbers: sums of what workers take would be rounded from slot to slot.
-            places = most_workers(self._free, self._demand[0])
+            places = most_workers(instance.capacity, self._demand[0])
             self._demand, self._free = np.ones((len(self._demand), 1)), places[:, None].astype(np.float64)
 
     def place(self, widths: Mapping[int, int]) -> dict[int, Workers]:
@@ -99,7 +100,7 @@ class Placer:
             self._change(job, self.placed.pop(job), 1)
         fresh = [(-width, job) for job, width in widths.items() if width and job not in self._widths]
         for less, job in sorted(fresh):
-            workers = on_few_servers(most_workers(self._free, self._demand[job]), -less)
+            workers = on_few_servers(workers_within(self._free, self._demand[job]), -less)
             if workers is None:
                 raise SolverError(f"'{self.instance.name}': {-less} workers of job {job} do not fit beside the others")
             self._change(job, workers, -1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Ints = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
@@ -131,7 +131,7 @@ def most_of(
 ) -> tuple[Fraction, Fraction | None]:
     """Time and error of a better plan: below the claim, and within what the check lets a budget be."""
     budget = error_budget if goal == "time" else time_budget_s
-    kept = None if budget is None else Fraction(budget) * (1 + Fraction(FEASIBILITY_TOL))
+    kept = None if budget is None else let_pass(Fraction(budget))
     if goal == "time":
         return claim, kept
     assert kept is not None

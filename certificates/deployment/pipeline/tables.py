@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -95,7 +95,7 @@ class _Units:
         self.claim, self.goal = claim, 1 << bits
         self.rate = Fraction(instance.bandwidth_bytes_per_s)
         # What the check lets pass as rounding is a plan too.
-        self.room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
+        self.room = let_pass(Fraction(instance.memory_bytes))
 
     def time(self, seconds: Fraction) -> int:
         """What takes as long as any stage may is as good as what takes longer."""

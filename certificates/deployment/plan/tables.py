@@ -15,7 +15,7 @@ from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, time_at
 from ddlopt.models.deployment.plan.simulator.tasks import all_reduce_s
 from ddlopt.models.errors import NotApplicableError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Ints = npt.NDArray[np.int64]
 
@@ -199,7 +199,7 @@ def tables_of(instance: DeploymentInstance, known: Sequence[Sequence[Choice]], c
         min(sum(int(sums[seat[place, c], place]) for place in members) for c in range(len(own)))
         for members, own in zip(instance.members, known, strict=True)
     ]
-    limit = 1 + Fraction(FEASIBILITY_TOL)
+    limit = let_pass(Fraction(1))
     memory = [instance.device_groups[j].memory_bytes for j in instance.device_group_of]
     return Tables(
         order=np.array(instance.order, np.int64),

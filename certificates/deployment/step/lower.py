@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ddlopt.models.deployment.step.evaluate import parameter_copies, way_of
 from ddlopt.models.deployment.step.instance import FULL, StepBlock, StepInstance, StepOption, StepPlan, Way
 from ddlopt.models.deployment.step.places import chunk_share, chunk_sizes
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 UNIT = 2**100
 """Parts of the claim, and of a device's memory: a step has far fewer terms to be rounded."""
@@ -49,7 +49,7 @@ class Bounds:
 
     def __init__(self, instance: StepInstance, degrees: StepPlan, claim: Fraction) -> None:
         self.instance, self.degrees, self.claim = instance, degrees, claim
-        self.room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
+        self.room = let_pass(Fraction(instance.memory_bytes))
         """What the check lets pass, in bytes."""
         found = [self._used(block) for block in (*instance.blocks, instance.embedding, instance.head)]
         self.known = all(found)

@@ -10,7 +10,7 @@ from ddlopt.frontier.deployment.pipeline.price_kernels import dearest, least_loa
 from ddlopt.frontier.deployment.pipeline.sweep import sweep
 from ddlopt.models.deployment.pipeline.instance import PipelineInstance
 from ddlopt.models.deployment.pipeline.stages import Stages, members
-from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL, TINY
+from ddlopt.models.tolerances import BOUND_MARGIN, TINY, let_pass_at_most
 
 _FINE, _COARSE = 16, 8
 """Samples in flight up to which each number counts by itself; beyond, that many in each doubling."""
@@ -76,7 +76,7 @@ class Prices:
         self.flying, self.row = _rows(self.most)
         self.place, self.parts = _places(instance.devices)
         self.window = _windows(instance, high_s)
-        self.memory = instance.memory_bytes * (1 + 2 * FEASIBILITY_TOL)
+        self.memory = let_pass_at_most(instance.memory_bytes)
         self.sweep = sweep(instance, _WIDEST)
         self.tensors = np.array(instance.tensors, dtype=np.int64)
         self.replicas = np.array(instance.replicas, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ddlopt.frontier.scheduling.gangs.kernels import GOAL, Goal, move, objective_of
 from ddlopt.models.kernels import inner, kernel
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -35,6 +35,7 @@ class Placing(NamedTuple):
         Workers, first slot, mini-batches.
     demand : (I, R) array
     capacity : (S, R) array
+        What every check lets pass.
     alone : (I,) array
         Mini-batches per slot on one server.
     base, ring : (I,) arrays
@@ -199,7 +200,7 @@ def _workers(free: Floats, demand: Floats, most: int) -> int:
     fit = most
     for r in range(len(demand)):
         if demand[r] > 0:
-            fit = min(fit, int((free[r] + FEASIBILITY_TOL) / demand[r]))
+            fit = min(fit, int(free[r] / demand[r]))
     return fit
 
 

@@ -27,7 +27,7 @@ from ddlopt.models.scheduling.problem import PROBLEM
 from ddlopt.models.scheduling.refusals import not_gangs
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import IMPROVEMENT_TOL
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, let_pass_at_least
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -269,7 +269,7 @@ def placing(instance: SchedulingInstance, jobs: Gangs) -> Placing:
     # Half-way to what counts as finished, so that sums in another order do not matter.
     wanted = np.array([job.minibatches * (1 + float(DONE)) / 2 for job in instance.jobs])
     return Placing(
-        *(width, jobs.arrival, wanted, instance.demand / unit, instance.capacity / unit),
+        *(width, jobs.arrival, wanted, instance.demand / unit, let_pass_at_least(instance.capacity) / unit),
         *(alone, base, ring, slowdown, per_server),
     )
 

@@ -11,7 +11,7 @@ from ddlopt.frontier.scheduling.job_plans.slot_cuts import SlotOptions
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -82,7 +82,7 @@ class PatternedJobs:
 
 def _widths_in_pool(pricing: PlanPricing) -> SlotOptions | None:
     """What widths take of a pool and of cuts that rings leave; None if workers take parts, or states are many."""
-    demand, capacity = pricing.cluster.demand, np.floor(pricing.capacity * (1 + FEASIBILITY_TOL) + FEASIBILITY_TOL)
+    demand, capacity = pricing.cluster.demand, np.floor(let_pass(pricing.capacity))
     if (demand != np.floor(demand)).any():
         return None
     widths = [own.widths for own in pricing.offers]

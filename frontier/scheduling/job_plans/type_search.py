@@ -13,10 +13,10 @@ from ddlopt.frontier.scheduling.prices.fluid import fluid
 from ddlopt.frontier.scheduling.prices.plan_pricing import PlanPricing, prices_of
 from ddlopt.frontier.scheduling.type_windows import TypeWindows
 from ddlopt.models.scheduling import Schedule, SchedulingInstance, evaluate
-from ddlopt.models.scheduling.instance import most_workers
+from ddlopt.models.scheduling.instance import workers_within
 from ddlopt.models.scheduling.pool import Workers, on_few_servers, schedule_of_places
 from ddlopt.models.scheduling.refusals import HASTY
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_least
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats
@@ -96,14 +96,12 @@ class TypeSearch:
     def _packed(self, items: list[Item], slots: int) -> list[list[Item]]:
         """Items by slot, a job once in each, as far as they fit: large ones first, each where most room is left."""
         demand = self.pricing.cluster.demand
-        free = np.repeat(self.pricing.cluster.capacity[None], slots, axis=0)
+        free = np.repeat(let_pass_at_least(self.pricing.cluster.capacity)[None], slots, axis=0)
         found: list[list[Item]] = [[] for _ in range(slots)]
         for job, workers in sorted(items, key=lambda item: -sum(item[1])):
             need = np.outer(workers, demand[job])
             fitting = [
-                t
-                for t in range(slots)
-                if (need <= free[t] + FEASIBILITY_TOL).all() and all(other != job for other, _ in found[t])
+                t for t in range(slots) if (need <= free[t]).all() and all(other != job for other, _ in found[t])
             ]
             if fitting:
                 t = max(fitting, key=lambda t: float(free[t].sum()))
@@ -114,13 +112,13 @@ class TypeSearch:
     def _placed(self, items: list[Item]) -> dict[int, Workers]:
         """Workers on servers: of each type on the fullest server that holds them all, else on the emptiest ones."""
         instance, of_server = self.instance, self.instance.accelerators.of_server
-        free = instance.capacity.copy()
+        free = let_pass_at_least(instance.capacity)
         found: dict[int, Workers] = {}
         for job, by_type in items:
             where: list[tuple[int, int]] = []
             for k, count in enumerate(by_type):
                 servers = np.flatnonzero(of_server == k).tolist()
-                for place, taken in on_few_servers(most_workers(free[servers], instance.demand[job]), count) or ():
+                for place, taken in on_few_servers(workers_within(free[servers], instance.demand[job]), count) or ():
                     where.append((servers[place], taken))
                     free[servers[place]] -= taken * instance.demand[job]
             found[job] = tuple(sorted(where))

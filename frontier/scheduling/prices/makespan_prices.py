@@ -8,7 +8,7 @@ from ddlopt.frontier.scheduling.prices.offers import Offers, offers_of, typed_po
 from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverError
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 _MOST_OFFERS = 50_000
 """Of all jobs in a slot: more take minutes."""
@@ -70,7 +70,7 @@ def typed_makespan_slots(instance: SchedulingInstance) -> int | None:
     # A price that is rounded is a price; those of floating point have long denominators.
     prices = [[[_price(each) for each in row] for row in block] for block in found.prices.tolist()]
     times = [[_price(each) for each in row] for row in found.times.tolist()]
-    capacity = [[Fraction(each) * (1 + Fraction(FEASIBILITY_TOL)) for each in row] for row in cluster.capacity.tolist()]
+    capacity = [[let_pass(Fraction(each)) for each in row] for row in cluster.capacity.tolist()]
     if (cluster.demand == 1).all():
         capacity = [[Fraction(each) for each in row] for row in cluster.capacity.tolist()]
     rent = [

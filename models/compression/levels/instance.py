@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
 from ddlopt.models.contracts import Part
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass
 
 
 class PointCurve(Part):
@@ -189,7 +189,7 @@ class LevelInstance(CompressionProblem):
             encoded += each.encode_s + each.encode_s_per_level * level
             least = max(least, each.ready_s + encoded) + each.launch_s + each.wire_s_per_level * level
         kept = self.time_budget_s
-        return least if kept * (1 + ROUNDING) < least <= kept * (1 + FEASIBILITY_TOL) else kept
+        return least if kept * (1 + ROUNDING) < least <= let_pass(kept) else kept
 
     @cached_property
     def least_error(self) -> float:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ddlopt.models.compression.levels.arrays import Floats, LevelArrays
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 _LOG4 = math.log(4.0)
 _SAFETY = 1e-13
@@ -161,7 +161,7 @@ def price_bound(arrays: LevelArrays, prices: LevelPrices) -> float:
     costs = error * arrays.errors
     for price, lane in ((encode, arrays.encode), (wire, arrays.wire)):
         costs = costs + price * (lane.fixed[:, None] + lane.rate[:, None] * arrays.levels)
-    allowed = arrays.budget * (1 + 2 * FEASIBILITY_TOL) * (error if arrays.goal == "time" else float(rows.sum()))
+    allowed = let_pass_at_most(arrays.budget) * (error if arrays.goal == "time" else float(rows.sum()))
     least = [*costs.min(axis=1).tolist(), *(rows * arrays.ready_s).tolist()]
     total = math.fsum([*least, -allowed])
     return max(0.0, total - _SAFETY * (math.fsum(least) + allowed))

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.contracts import Evaluation, Number, Violation
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 def evaluate_sfb(instance: SfbInstance, solution: SfbSelection, exact: bool = False) -> Evaluation:
@@ -44,7 +44,7 @@ def evaluate_sfb(instance: SfbInstance, solution: SfbSelection, exact: bool = Fa
         ("memory_budget_is_kept", memory, instance.memory_budget_bytes),
         ("compute_budget_is_kept", extra, instance.compute_budget_s),
     ):
-        if budget is not None and used > number(budget) * (1 + number(FEASIBILITY_TOL)):
+        if budget is not None and used > let_pass(number(budget)):
             violations.append(Violation(kind, "duplicated operators", used, number(budget)))
     details: dict[str, Number] = {
         "duplicated_operators": len(chosen),

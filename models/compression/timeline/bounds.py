@@ -8,12 +8,9 @@ from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.lane_bounds import longest_way_s
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 Floats = npt.NDArray[np.float64]
-
-_BUDGET_SLACK = 2 * FEASIBILITY_TOL
-"""Relative excess over a budget that is allowed: more than the check of an answer allows."""
 
 
 def timeline_bound(instance: CompressionInstance) -> float:
@@ -48,7 +45,7 @@ def bound_of(instance: CompressionInstance | LevelInstance, least_s: float) -> f
     if instance.goal == "time":
         return least_s
     budget = instance.time_budget_s
-    if budget is not None and least_s > budget * (1 + _BUDGET_SLACK):
+    if budget is not None and least_s > let_pass_at_most(budget):
         raise InfeasibleError(f"no choice keeps the time budget of {budget:.12g} s: all take at least {least_s:.12g} s")
     return instance.least_error
 

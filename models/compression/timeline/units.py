@@ -8,7 +8,7 @@ from ddlopt.models.compression.timeline.bounds import closed_form
 from ddlopt.models.compression.timeline.choices import Choices, as_timeline, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.remembered import remembered
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 from ddlopt.models.units import between, unit_of
 
 LEAST_TIME = 1e-6
@@ -60,7 +60,7 @@ def excess_room(instance: CompressionInstance | LevelInstance) -> float | None:
     """How far the check lets the error exceed the least there is; None without a budget."""
     if instance.error_budget is None:
         return None
-    return instance.error_budget - instance.least_error + FEASIBILITY_TOL * instance.error_budget
+    return let_pass(instance.error_budget) - instance.least_error
 
 
 def error_limit(instance: CompressionInstance | LevelInstance) -> float:
@@ -74,7 +74,7 @@ def time_limit(instance: CompressionInstance | LevelInstance) -> float:
     """The time budget in units, for its row, with what the check lets pass."""
     assert instance.time_budget_s is not None
     # A budget that no plan can use up is not written down as what it is: solvers do not like 1e12.
-    return min(instance.time_budget_s, 2 * most_s(instance)) / time_unit_s(instance) * (1 + FEASIBILITY_TOL)
+    return let_pass(min(instance.time_budget_s, 2 * most_s(instance))) / time_unit_s(instance)
 
 
 def least_s(timeline: CompressionInstance, choices: Choices) -> float:

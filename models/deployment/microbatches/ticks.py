@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder, Pass, kinds_of
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass_at_most
 
 F, B, W = 0, 1, 2
 """Forward pass, backward pass, and that for weights, where it is one of its own."""
@@ -169,8 +169,7 @@ class Ticks:
     @cached_property
     def loose_room(self) -> tuple[int, ...]:
         """The same with the rounding that the check in floating point lets pass: for bounds."""
-        most = Fraction(1 + FEASIBILITY_TOL)
-        return tuple(math.floor(Fraction(each) * most * self._cells) for each in self.instance.memory_bytes)
+        return tuple(math.floor(let_pass_at_most(Fraction(each)) * self._cells) for each in self.instance.memory_bytes)
 
     @cached_property
     def beyond_s(self) -> Fraction:

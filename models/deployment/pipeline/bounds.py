@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass_at_most
 
 
 def pipeline_bound(instance: PipelineInstance) -> float:
@@ -37,7 +37,7 @@ def _offered(instance: PipelineInstance, layer: int) -> list[tuple[int, LayerOpt
     """Options with their degrees that fit with one sample in flight."""
     menus = [menu for menu in instance.layers[layer].menus if menu.tensor <= instance.devices]
     all_of_them = [(menu.tensor, option) for menu in menus for option in menu.options]
-    room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
+    room = let_pass_at_most(Fraction(instance.memory_bytes))
     found = [pair for pair in all_of_them if _memory(pair[1]) <= room]
     if found:
         return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance, PlanStage
 from ddlopt.models.deployment.pipeline.knapsack import NOTHING, Mix, best_mixes, fastest_mixes
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Way = tuple[int, int, int, int]
 """An option in a stage: time of a sample on one replica, what each further replica adds to it, and memory for each
@@ -39,7 +39,7 @@ class Stages:
         memories = [Fraction(size) for option in options for size in (option.kept_bytes, option.fixed_bytes)]
         self.memory_scale = lcm(*(each.denominator for each in memories))
         # What the check lets pass as rounding is a plan too: 0.1 and 0.2 bytes fit into 0.3.
-        room = Fraction(instance.memory_bytes) * Fraction(1 + FEASIBILITY_TOL)
+        room = let_pass(Fraction(instance.memory_bytes))
         self.memory = int(room * self.memory_scale)
         self._kinds: dict[tuple[int, int], Counter[Kind] | None] = {}
         self._mixes: dict[tuple[Kind, int, int, int], tuple[Mix, ...]] = {}

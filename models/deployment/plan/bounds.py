@@ -6,7 +6,7 @@ import numpy.typing as npt
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.least_times import least_figures, least_synchronisation_s, whole_times
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 # Steps shrink with their number, and each of them is a bound.
 _ROUNDS = 300
@@ -38,7 +38,7 @@ def plan_bound(instance: DeploymentInstance) -> float:
     """
     resident = sum(operator.resident_bytes for operator in instance.operators)
     memory = sum(group.count * group.memory_bytes for group in instance.device_groups)
-    if resident > memory * (1 + FEASIBILITY_TOL):
+    if resident > let_pass_at_most(memory):
         raise InfeasibleError(
             f"'{instance.name}': the operators keep {resident:.6g} bytes, but all devices have {memory:.6g} together"
         )

@@ -21,7 +21,7 @@ from ddlopt.models.deployment.strategies.kernels.tables import (
 )
 from ddlopt.models.deployment.strategies.ragged import Floats, Ints, offsets
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Flags = npt.NDArray[np.bool_]
 
@@ -143,15 +143,6 @@ class Core:
         memory = self.memory
         excess: Floats = memory.load(memory.use[memory.start[:-1] + chosen[memory.node]]) - memory.limit
         return excess
-
-    def rounding(self) -> float:
-        """What usage may exceed a limit by, relative to it, because of rounding."""
-        return rounding_of(self.memory.use)
-
-
-def rounding_of(usages: Floats) -> float:
-    """What usage may exceed a limit by, relative to it, because of rounding: nothing where usages are whole."""
-    return 0.0 if bool((usages == np.floor(usages)).all()) else FEASIBILITY_TOL
 
 
 def core_of(instance: StrategyInstance) -> Core:
@@ -281,13 +272,16 @@ def _all_rows(instance: StrategyInstance, class_of: Ints) -> Memory:
     owner = np.repeat(np.arange(instance.size), sizes)
     listed = np.zeros(instance.size, dtype=np.bool_)
     listed[node] = True
+    limit = instance.usage_limit or 0.0
+    # Before anything is taken off: of what is left, the check lets pass more than a part of that.
+    most = limit if instance.usages_are_whole else let_pass(limit)
     return Memory(
         class_of[node],
         np.searchsorted(times, begin[node]),
         np.searchsorted(times, end[node]),
         offsets(sizes[node]),
         instance.usages.values[listed[owner]],
-        np.full(len(times), (instance.usage_limit or 0.0) * (1 + rounding_of(instance.usages.values))),
+        np.full(len(times), most),
         times,
     )
 
@@ -331,7 +325,7 @@ def _binding(name: str, memory: Memory) -> Memory:
     memory = replace(
         memory,
         use=memory.use - np.repeat(least, np.diff(memory.start)),
-        limit=np.maximum(0.0, memory.limit - certain),
+        limit=memory.limit - certain,
     )
     memory = _with_rows(memory, memory.load(memory.largest) > memory.limit)
     while True:
@@ -384,5 +378,5 @@ def _fits(core: Core) -> Flags:
         sizes = np.diff(memory.start)
         item = np.repeat(np.arange(len(sizes)), sizes)
         places = core.start[memory.node[item]] + np.arange(len(item)) - memory.start[item]
-        fits[places[memory.use > room[item] * (1 + core.rounding())]] = False
+        fits[places[memory.use > room[item]]] = False
     return fits

@@ -9,7 +9,7 @@ import numpy as np
 
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 def evaluate_strategies(instance: StrategyInstance, solution: StrategyAssignment, exact: bool = False) -> Evaluation:
@@ -86,10 +86,9 @@ def _memory(instance: StrategyInstance, chosen: tuple[int, ...], exact: bool) ->
     limit = instance.usage_limit
     if limit is None:
         return peak, []
-    whole = bool((usages.values == np.floor(usages.values)).all())
-    slack = 0.0 if exact or whole else FEASIBILITY_TOL * limit
+    most = limit if exact or instance.usages_are_whole else let_pass(limit)
     return peak, [
         Violation("memory", f"time {time}", usage, limit)
         for time, usage in zip(moments, load, strict=True)
-        if usage > limit + slack
+        if usage > most
     ]

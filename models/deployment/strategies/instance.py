@@ -133,6 +133,11 @@ class StrategyInstance(DeploymentProblem):
                     )
                 seen.add(node)
 
+    @cached_property
+    def usages_are_whole(self) -> bool:
+        """Whether all usages are whole numbers: their sums are exact, and the check then lets nothing pass."""
+        return bool((self.usages.values == np.floor(self.usages.values)).all())
+
     @property
     def size(self) -> int:
         """Number of nodes."""

@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import separating_links
-from ddlopt.models.tolerances import FEASIBILITY_TOL, NEGLIGIBLE_COEFFICIENT
+from ddlopt.models.tolerances import NEGLIGIBLE_COEFFICIENT, let_pass
 
 Moment = tuple[int, ...]
 """The end of an index: (slot,) in a model of many slots, () in that of one."""
@@ -37,7 +37,7 @@ def scarce_cuts(instance: SchedulingInstance, wanted_bytes_per_s: float) -> list
     """
     narrowest: dict[tuple[int, ...], float] = {}
     for link in separating_links(instance):
-        if wanted_bytes_per_s > link.bandwidth_bytes_per_s * (1 + FEASIBILITY_TOL):
+        if wanted_bytes_per_s > let_pass(link.bandwidth_bytes_per_s):
             narrowest[link.below] = min(narrowest.get(link.below, inf), link.bandwidth_bytes_per_s)
     return nested_cuts(narrowest, instance.server_count)
 
@@ -103,7 +103,7 @@ class TreeCuts:
         block.inside = pyo.Var(block.JOB_CUTS, domain=pyo.Binary, doc="all workers of the job are within the cut")
         block.split = pyo.Var(block.JOB_CUTS, domain=pyo.Binary, doc="some, but not all of them are")
         for i, u, *moment in block.JOB_CUTS:
-            if self.rates[i] > self.cuts[u].bandwidth_bytes_per_s * (1 + FEASIBILITY_TOL):
+            if self.rates[i] > let_pass(self.cuts[u].bandwidth_bytes_per_s):
                 block.split[i, u, *moment].fix(0)
 
         @block.Constraint(block.JOB_CUTS, doc="workers within a cut are all of the job, or its link separates them")

@@ -29,12 +29,11 @@ from typing import NamedTuple
 from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.scheduling.instance import Job, SchedulingInstance
 from ddlopt.models.scheduling.network import Network
+from ddlopt.models.tolerances import left_let_pass
 
 Arc = tuple[int, int]
 Ring = tuple[int, ...]
 
-_ROUNDING = 1e-10
-"""Part of an arc's bandwidth by which sums may be off; below what the check of a schedule lets pass."""
 _CROWDED = 1e-3
 """What a pass over an arc that is then full costs on top of a hop."""
 
@@ -235,7 +234,7 @@ def _times(network: Network, residual: Mapping[Arc, float], arc: Arc, rate: floa
     many = 1 << 30
     if arc not in residual:
         return 0
-    left = residual[arc] + _ROUNDING * network.arcs[arc]
+    left = left_let_pass(residual[arc], network.arcs[arc])
     if left < 0:
         return 0
     return many if rate * many <= left else int(left // rate)

@@ -10,7 +10,7 @@ from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.scheduling.fastest import fastest_rates
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 
 class Resource(NamedTuple):
@@ -76,8 +76,7 @@ class Works:
     def _capacity(self, name: str) -> Number:
         """What all servers have; no more than whole workers can take of each, where all of them take the same."""
         number = self._number
-        # What the check lets pass, in either arithmetic; in floats sums are off by less than as much again.
-        slack = number(1 + (1 if number is Fraction else 2) * FEASIBILITY_TOL)
+        slack = let_pass_at_most(number(1))
         held = [(number(group.capacity.get(name, 0.0)) * slack, group.count) for group in self.instance.servers]
         taken = {job.demand.get(name, 0.0) for job in self.instance.jobs}
         if len(taken) == 1 and (each := number(taken.pop())):

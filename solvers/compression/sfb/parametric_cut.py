@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from ddlopt.models.compression import CompressionProblem, SfbInstance, SfbSelection
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass, let_pass_at_least
 from ddlopt.solvers.compression.sfb.costs import CostGraph, Costs, costs_of
 from ddlopt.solvers.compression.sfb.moves import Moves, budgets_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -102,7 +102,7 @@ class _Prices:
         self._graph, self._costs, self._clock = CostGraph(instance), costs_of(instance), clock
         self._use, budgets = budgets_of(instance)
         # Whatever counts as keeping a budget is above the bounds; what is found keeps it in any order of addition.
-        self._limits, self._within = budgets * (1 + FEASIBILITY_TOL), budgets * (1 + FEASIBILITY_TOL / 2)
+        self._limits, self._within = let_pass(budgets), let_pass_at_least(budgets)
         self._too_large: Bools = np.logical_or.reduce(self._use > self._limits[:, None], axis=0)
         self._cost_unit = float(self._costs.sync.sum()) or 1.0
         self._use_unit = np.where(budgets > 0, budgets, 1.0)

@@ -15,7 +15,7 @@ from ddlopt.models.deployment.step.instance import (
     StepPlan,
 )
 from ddlopt.models.deployment.step.places import chunk_share, chunk_sizes, members
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 class Shape(NamedTuple):
@@ -348,4 +348,4 @@ def keys(instance: StepInstance) -> Iterator[Key]:
 
 def limit_bytes(instance: StepInstance) -> float:
     """What the check allows."""
-    return instance.memory_bytes * (1 + FEASIBILITY_TOL)
+    return let_pass(instance.memory_bytes)

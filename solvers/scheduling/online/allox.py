@@ -8,7 +8,6 @@ from scipy.optimize import linear_sum_assignment
 
 from ddlopt.models.scheduling import SchedulingInstance
 from ddlopt.models.scheduling.refusals import refusal
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
 
@@ -61,7 +60,7 @@ class AlloX(Online, uses=()):
         chosen = dict.fromkeys(running.tolist(), 1)
         need = state.pool.demand[0]
         wanted = need > 0
-        free = int(((state.capacity[wanted] + FEASIBILITY_TOL) // need[wanted]).min()) - len(chosen)
+        free = int((state.room[wanted] // need[wanted]).min()) - len(chosen)
         waiting = state.active[state.width[state.active] == 0]
         if free <= 0 or not len(waiting):
             return chosen

@@ -12,7 +12,7 @@ from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Pool, Record, Workers, pool
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import left_let_pass
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.type_places import TypePlaces
 from ddlopt.solvers.scheduling.slot.packing import Packer, Place
@@ -77,6 +77,11 @@ class State:
     types: TypePlaces | None = None
 
     @property
+    def room(self) -> Floats:
+        """(R,) ``capacity`` with what the check lets pass: widths whose sum is at most that fit."""
+        return left_let_pass(self.capacity, self.pool.capacity)
+
+    @property
     def fastest(self) -> Floats:
         """(A,) mini-batches per slot of the active jobs at full width, on their fastest type."""
         rates = self.rates(self.active, self.rates.widest[self.active])
@@ -107,7 +112,7 @@ class State:
         shrink : bool
             Whether a job that does not fit gets a smaller width that does.
         """
-        room = self.capacity.copy()
+        room = self.room
         demand = self.pool.demand
         least = demand.min(axis=0)
         chosen: dict[int, int] = {}
@@ -115,11 +120,11 @@ class State:
             if not width:
                 continue
             need = demand[job]
-            fits = int(min((room[k] + FEASIBILITY_TOL) // need[k] for k in range(len(need)) if need[k] > 0))
+            fits = int(min(room[k] // need[k] for k in range(len(need)) if need[k] > 0))
             if fits >= width or (shrink and fits >= self.rates.narrowest[job]):
                 chosen[job] = min(width, fits)
                 room -= chosen[job] * need
-                if (room + FEASIBILITY_TOL < least).any():
+                if (room < least).any():
                     break
             elif not skip:
                 break

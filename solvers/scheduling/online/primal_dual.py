@@ -10,7 +10,7 @@ from ddlopt.models.scheduling.fastest import upper_envelope
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.models.scheduling.refusals import refusal
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import FEASIBILITY_TOL, TINY
+from ddlopt.models.tolerances import TINY, let_pass_at_least
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 from ddlopt.solvers.scheduling.online.engine import Choice, State, simulate
 from ddlopt.solvers.scheduling.slot.knapsack import scarce_resources
@@ -140,7 +140,7 @@ class _Prices:
     def _admit(self, state: State, job: int) -> None:
         slots = np.arange(state.slot, int(state.last[job]))
         cost = self.prices(slots) @ self.demand[job] + self.energy
-        left = (self.capacity - self.promised[slots] + FEASIBILITY_TOL) / np.maximum(self.demand[job], TINY)
+        left = (let_pass_at_least(self.capacity) - self.promised[slots]) / np.maximum(self.demand[job], TINY)
         room = np.minimum(np.floor(left.min(axis=1, initial=np.inf)), state.rates.widest[job]).astype(np.int64)
         plan = (
             self._piece(state, job, cost, room) if not self.instance.preemptive else self._plan(state, job, cost, room)

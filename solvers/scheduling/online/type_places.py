@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
+from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers, workers_within
 from ddlopt.models.scheduling.pool import Workers, on_few_servers
 from ddlopt.models.scheduling.refusals import HASTY
+from ddlopt.models.tolerances import let_pass_at_least
 from ddlopt.solvers.scheduling.slot.packing import Place
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
@@ -104,7 +105,7 @@ class TypePlaces:
 
     def _free(self, held: Mapping[int, Place]) -> Floats:
         """(S, R) what is left of the servers."""
-        free: Floats = self.instance.capacity.copy()
+        free: Floats = let_pass_at_least(self.instance.capacity)
         for job, place in held.items():
             for server, count in place.workers:
                 free[server] -= count * self.instance.demand[job]
@@ -122,7 +123,7 @@ class TypePlaces:
     def _workers(self, job: int, k: int, free: Floats) -> Workers | None:
         """The servers of before, else the fullest that holds all, else the emptiest ones."""
         servers, demand = self._servers[k], self.instance.demand[job]
-        room: Ints = most_workers(free[servers], demand)
+        room: Ints = workers_within(free[servers], demand)
         room_of = dict(zip(servers.tolist(), room.tolist(), strict=True))
         before = self._before.get(job, ())
         if before and all(room_of.get(server, 0) >= count for server, count in before):

@@ -9,7 +9,6 @@ from math import inf
 import numpy as np
 
 from ddlopt.models.scheduling import SchedulingInstance
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.scheduling.online.baselines import Online
 from ddlopt.solvers.scheduling.online.engine import Choice, Policy, State
 
@@ -31,7 +30,7 @@ class _Filling(Online):
     def choose(self, state: State) -> Choice:
         """Fill the cluster."""
         urgency = self.urgency(state)
-        room = state.capacity.copy()
+        room = state.room
         widths: dict[int, int] = {}
         queue: list[tuple[float, int, int]] = []
 
@@ -45,11 +44,11 @@ class _Filling(Online):
         for place in range(len(state.active)):
             ask(place, 0)
         least = state.pool.demand[state.active].min(axis=0)
-        while queue and (room + FEASIBILITY_TOL >= least).all():
+        while queue and (room >= least).all():
             _, place, width = heapq.heappop(queue)
             job = int(state.active[place])
             need = (width - widths.get(job, 0)) * state.pool.demand[job]
-            if (need <= room + FEASIBILITY_TOL).all():
+            if (need <= room).all():
                 room -= need
                 widths[job] = width
                 ask(place, width)

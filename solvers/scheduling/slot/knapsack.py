@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ddlopt.models.scheduling.pool import Pool
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def whole_costs(cluster: Pool) -> tuple[npt.NDArray[np.int64], int] | str:
     amounts = [Fraction(float(amount)).limit_denominator(_EFFORT.finest) for amount in each]
     parts = math.lcm(*(amount.denominator for amount in amounts))
     exact = all(math.isclose(amount, given) for amount, given in zip(amounts, each, strict=True))
-    capacity = math.floor(float(cluster.capacity[0]) * parts * (1 + FEASIBILITY_TOL))
+    capacity = math.floor(let_pass(float(cluster.capacity[0])) * parts)
     if not exact or capacity > _EFFORT.parts:
         return "workers take amounts that are no multiples of a common part"
     return np.array([int(amount * parts) for amount in amounts], np.int64)[place], capacity

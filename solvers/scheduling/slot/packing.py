@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
+from ddlopt.models.scheduling.instance import SchedulingInstance, workers_within
 from ddlopt.models.scheduling.pool import Workers
 from ddlopt.models.scheduling.rings.rings import find_ring, ring_rate
+from ddlopt.models.tolerances import left_let_pass, let_pass_at_least
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
 SEEDS = 6
@@ -44,8 +45,8 @@ class Packer:
     def __init__(self, instance: SchedulingInstance) -> None:
         self.instance = instance
         self.placed: dict[int, Place] = {}
-        self.free: Floats = instance.capacity.copy()
-        """(S, R) what is left of the resources."""
+        self.free: Floats = let_pass_at_least(instance.capacity)
+        """(S, R) what is left of the resources, of what the check lets pass."""
         network = instance.network if instance.needs_rings else None
         self.residual: dict[tuple[int, int], float] = {} if network is None else dict(network.arcs)
         """Bandwidth left by arc, bytes/s; empty without a network."""
@@ -141,14 +142,13 @@ class Packer:
                 self.residual[arc] -= sign * passes * rate
 
     def _left(self, arc: tuple[int, int]) -> float:
-        """Bandwidth left, with what rounding may have taken."""
+        """Bandwidth left, with what the check lets pass."""
         network = self.instance.network
         assert network is not None
-        # As much as ``rings`` allows: below what the check lets pass.
-        return self.residual[arc] + 1e-10 * network.arcs[arc]
+        return left_let_pass(self.residual[arc], network.arcs[arc])
 
     def _room(self, job: int) -> Ints:
-        return most_workers(self.free, self.instance.demand[job])
+        return workers_within(self.free, self.instance.demand[job])
 
     def _order(self, room: Ints) -> Iterable[int]:
         """Servers for a job that needs several: little contention first, then those in use, then the emptiest."""

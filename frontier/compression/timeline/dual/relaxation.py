@@ -11,13 +11,11 @@ import numpy.typing as npt
 from ddlopt.frontier.compression.timeline.dual.kernels import Program, maximise
 from ddlopt.models.compression.timeline.choices import Choices, paths
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-BUDGET_SLACK = 2 * FEASIBILITY_TOL
-"""Relative excess over a budget that the bounds allow: more than the check of an answer does."""
 # Relative gap of the cutting planes: finer than the check, so that it costs the bound nothing.
 _TOLERANCE = 1e-10
 
@@ -131,7 +129,7 @@ def error_bound(choices: Choices, wire: Floats, budget: float) -> DualBound:
 
 def allowed(budget: float) -> float:
     """A budget as the bounds take it."""
-    return budget * (1 + BUDGET_SLACK)
+    return let_pass_at_most(budget)
 
 
 def _rounding(terms: int) -> float:

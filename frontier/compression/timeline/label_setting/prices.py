@@ -13,7 +13,7 @@ from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.compression.timeline.units import excess_room
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import FEASIBILITY_TOL, ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass
 
 _HAIR = 10 * ROUNDING
 """Added to the weight of every option, so that none has no weight at all."""
@@ -77,7 +77,7 @@ class Pricing:
     def time_limit_s(self) -> float:
         """The time budget, with what the check lets pass."""
         budget = self.instance.time_budget_s
-        return np.inf if budget is None else budget * (1 + FEASIBILITY_TOL)
+        return np.inf if budget is None else let_pass(budget)
 
     @cached_property
     def relaxed(self) -> DualBound:

@@ -9,7 +9,7 @@ from ddlopt.frontier.deployment.plan.choices import Choices
 from ddlopt.frontier.deployment.plan.seats import Floats
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 
 class Memory(NamedTuple):
@@ -47,7 +47,7 @@ def memory_of(choices: Choices) -> Memory:
     shares = np.zeros((instance.groups, most, 2 * machines))
     fits = np.zeros((instance.groups, most), bool)
     at = instance.device_group_of.tolist()
-    room = [group.memory_bytes * (1 + 2 * FEASIBILITY_TOL) for group in instance.device_groups]
+    room = [let_pass_at_most(group.memory_bytes) for group in instance.device_groups]
     everywhere = [parts(instance, action.device_groups, action.split) for action in choices.actions]
     moments = _moments(instance, everywhere)
     for group, members in enumerate(instance.members):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ddlopt.frontier.deployment.plan.prices.best_prices import BestPrices, Bools
 from ddlopt.frontier.deployment.plan.seats import Floats, Ints
 from ddlopt.frontier.engines.best_first import OpenNodes
-from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
+from ddlopt.models.tolerances import BOUND_MARGIN, let_pass_at_most
 from ddlopt.solvers.deployment.plan.actions import forward_order
 from ddlopt.solvers.deployment.plan.simulator.fast import Simulator
 
@@ -172,7 +172,7 @@ class Parts:
             else:
                 used[np.arange(len(device)), device[:, place]] += operator.resident_bytes
         room = np.array([instance.device_groups[j].memory_bytes for j in instance.device_group_of])
-        return np.asarray((used <= room * (1 + 2 * FEASIBILITY_TOL)).all(axis=1), np.bool_)
+        return np.asarray((used <= let_pass_at_most(room)).all(axis=1), np.bool_)
 
     def _twins(self, device: Ints) -> list[tuple[int, tuple[int, int]]]:
         """The device of each operator, and the first and the end of those that it stands for."""

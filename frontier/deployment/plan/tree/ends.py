@@ -81,7 +81,7 @@ FLOW = (
 
 def flow_for(tables: Tables, resources: int) -> Flow:
     """Empty."""
-    operators, devices, tensors = len(tables.order), len(tables.memory_bytes), len(tables.producer)
+    operators, devices, tensors = len(tables.order), len(tables.room_bytes), len(tables.producer)
     entries = int(np.diff(tables.pair_at).max())
     transfers = entries * int(np.diff(tables.readers_at).max(initial=1))
     arrivals = entries * int(np.diff(tables.inputs_at).max())
@@ -159,7 +159,7 @@ def _arrive(tables: Tables, chosen: Ints, flow: Flow, place: int, seat: int, dec
         if decided:
             for r in range(links):
                 flow.known_s[place, x, r] = 0.0
-    seats, queued, devices = len(tables.seat_at) - 1, 0, len(tables.memory_bytes)
+    seats, queued, devices = len(tables.seat_at) - 1, 0, len(tables.room_bytes)
     for i in range(tables.inputs_at[place], tables.inputs_at[place + 1]):
         tensor = tables.inputs[i]
         producer, amount = tables.producer[tensor], tables.size_bytes[tensor]
@@ -293,7 +293,7 @@ def transfer_of(flow: Flow, tensor: int, k: int, device: int, work_s: float) -> 
 @leaf
 def _send(tables: Tables, chosen: Ints, flow: Flow, place: int, choice: int) -> None:
     """When transfers from the replicas of an operator can start: each link takes them as soon as their replica ends."""
-    seat, links, devices = tables.seat[place, choice], flow.always_s.shape[1], len(tables.memory_bytes)
+    seat, links, devices = tables.seat[place, choice], flow.always_s.shape[1], len(tables.room_bytes)
     at, count, seats = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat], len(tables.seat_at) - 1
     for k in range(count):
         for r in range(links):

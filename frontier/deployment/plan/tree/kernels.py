@@ -11,7 +11,6 @@ from ddlopt.frontier.deployment.plan.tree.ahead import AHEAD, Ahead, look_ahead
 from ddlopt.frontier.deployment.plan.tree.ends import FLOW, Flow, ends, flow_for, transfer_of
 from ddlopt.frontier.deployment.plan.tree.tables import Tables
 from ddlopt.models.kernels import kernel, leaf
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 
 DONE, FULL, PAUSED = range(3)
 """Why the search returns: all is searched, no room for more plans, or it has looked at as many as it was to."""
@@ -84,7 +83,7 @@ class Room(NamedTuple):
 
 def room_for(tables: Tables) -> Room:
     """Empty."""
-    operators, devices = len(tables.order), len(tables.memory_bytes)
+    operators, devices = len(tables.order), len(tables.room_bytes)
     resources = tables.prices.shape[1] - len(tables.on_path)
     many = (resources, 2 * operators + len(tables.producer))
     return Room(
@@ -197,7 +196,7 @@ def _least(tables: Tables, chosen: Ints, room: Room, below_s: float) -> float:
 @leaf
 def _fits(tables: Tables, chosen: Ints, room: Room) -> bool:
     """Whether what operators keep fits."""
-    for d in range(len(tables.memory_bytes)):
+    for d in range(len(tables.room_bytes)):
         room.held_bytes[d] = 0.0
     for place in range(len(tables.group)):
         choice = chosen[tables.group[place]]
@@ -207,7 +206,7 @@ def _fits(tables: Tables, chosen: Ints, room: Room) -> bool:
         for k in range(tables.seat_at[seat], tables.seat_at[seat + 1]):
             d = tables.device[k]
             room.held_bytes[d] += tables.resident_bytes[place]
-            if room.held_bytes[d] > tables.memory_bytes[d] * (1.0 + 2.0 * FEASIBILITY_TOL):
+            if room.held_bytes[d] > tables.room_bytes[d]:
                 return False
     return True
 
@@ -332,7 +331,7 @@ def _sent(tables: Tables, chosen: Ints, room: Room, tensor: int, one: int, a: in
 @leaf
 def _through_server(tables: Tables, room: Room, place: int, choice: int) -> None:
     """What links carry of a gradient: to the server, and back when all is there."""
-    seat, devices = tables.seat[place, choice], len(tables.memory_bytes)
+    seat, devices = tables.seat[place, choice], len(tables.room_bytes)
     at, count = tables.seat_at[seat], tables.seat_at[seat + 1] - tables.seat_at[seat]
     server, amount = place % count, tables.gradient_bytes[place]
     target = tables.device[at + server]

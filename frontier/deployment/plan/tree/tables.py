@@ -10,6 +10,7 @@ from ddlopt.frontier.deployment.plan.seats import HERE, Floats, Ints, Seat, Seat
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.least_times import whole_times
 from ddlopt.models.deployment.plan.shares import UNITS, time_at
+from ddlopt.models.tolerances import let_pass_at_most
 from ddlopt.solvers.deployment.plan.simulator.tables import rows_of
 
 Bools = npt.NDArray[np.bool_]
@@ -56,7 +57,8 @@ class Tables(NamedTuple):
         Not negative, 1 together.
     priced_s : (prices, groups)
         The least that any choice of a group costs.
-    resident_bytes, memory_bytes : (operators,), (devices,)
+    resident_bytes, room_bytes : (operators,), (devices,)
+        What is kept all the time, and what no check lets pass more than.
     latency_s : float
     outputs_at, outputs, heirs_at, heirs : Ints
         Tensors that an operator makes, and the operators that read any of them, in order.
@@ -103,7 +105,7 @@ class Tables(NamedTuple):
     prices: Floats
     priced_s: Floats
     resident_bytes: Floats
-    memory_bytes: Floats
+    room_bytes: Floats
     latency_s: float
     outputs_at: Ints
     outputs: Ints
@@ -182,7 +184,7 @@ def tables(choices: Choices) -> Tables:
         prices=np.zeros((0, 0)),
         priced_s=np.zeros((0, 0)),
         resident_bytes=np.array([operator.resident_bytes for operator in instance.operators]),
-        memory_bytes=np.array([instance.device_groups[j].memory_bytes for j in at]),
+        room_bytes=np.array([let_pass_at_most(instance.device_groups[j].memory_bytes) for j in at]),
         latency_s=instance.latency_s,
         outputs_at=outputs_at,
         outputs=outputs,
@@ -273,7 +275,7 @@ def _prices(tables: Tables, resources: int) -> tuple[Floats, Floats]:
     """Prices of which each is best for some weights of the groups, and what each group costs at least."""
     groups, most = len(tables.choices), tables.seat.shape[1]
     loads = np.zeros((groups, most, resources + len(tables.on_path)))
-    devices = len(tables.memory_bytes)
+    devices = len(tables.room_bytes)
     for place, group in enumerate(tables.group.tolist()):
         for c in range(tables.choices[group]):
             seat = tables.seat[place, c]

@@ -20,7 +20,7 @@ from ddlopt.models.scheduling.rings.rings import ring_rate
 from ddlopt.models.scheduling.solution import Run, Schedule
 from ddlopt.models.scheduling.units import objective_unit
 from ddlopt.models.scheduling.utility import DONE
-from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
+from ddlopt.models.tolerances import INTEGRALITY_TOL, let_pass
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _add_capacities(block: pyo.Block, instance: SchedulingInstance, every: Seque
             uses.append((("arc", u, v), times * ring_rate(instance.jobs[one.job])))
             assert instance.network is not None
             limit["arc", u, v] = instance.network.arcs[u, v]
-        if any(amount > limit[key] * (1 + FEASIBILITY_TOL) for key, amount in uses):
+        if any(amount > let_pass(limit[key]) for key, amount in uses):
             block.plan[h].setub(0)  # too much by itself
             continue
         for key, amount in uses:

@@ -11,12 +11,10 @@ from ddlopt.frontier.scheduling.makespan.needs import slots_needed
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Pool, pool
 from ddlopt.models.scheduling.solution import Run, Schedule
+from ddlopt.models.tolerances import let_pass
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-_ROOM = 1 + 1e-10
-"""A pool may be overdrawn by this factor: sums of decimal fractions are off by less, the check allows more."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def gangs(instance: SchedulingInstance, cluster: Pool | None = None) -> Gangs:
         # One slot more than there are fits nowhere, nor does what no array holds.
         slots=np.array([min(length, longest) for length in lengths], dtype=np.int64),
         taken=cluster.demand * widths[:, None],
-        capacity=cluster.capacity * _ROOM,
+        capacity=let_pass(cluster.capacity),
         weight=np.array([job.utility.value for job in instance.jobs]),
     )
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance, most_workers
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 MOST_PATTERNS = 3000
 """Patterns of all classes together beyond which servers are better modelled one by one."""
@@ -113,13 +113,13 @@ def server_patterns(
 
 
 def _times(rate: float, limit: float) -> int:
-    return int(limit * (1 + FEASIBILITY_TOL) // rate)
+    return int(let_pass(limit) // rate)
 
 
 def _multisets(items: Sequence[tuple[int, float, Any]], room: int, limit: float, most: int) -> list[Pattern]:
     """All multisets of (size, load, what) of total size and load within room and limit; cut off after ``most``."""
     found: list[Pattern] = []
-    stack: list[tuple[int, int, float, Pattern]] = [(0, room, limit * (1 + FEASIBILITY_TOL), ())]
+    stack: list[tuple[int, int, float, Pattern]] = [(0, room, let_pass(limit), ())]
     while stack and len(found) <= most:
         first, space, band, chosen = stack.pop()
         found.append(chosen)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ddlopt.frontier.scheduling.formulations.slot_patterns.options import Option, TooManyError, options
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import ring_rate
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -181,7 +181,7 @@ class _Slot:
         picks: Ints = np.zeros((1, 0), dtype=np.int64)
         fast: Ints = np.zeros((1, 0), dtype=np.int64)
         # Patterns are all that there are: what the check lets pass is one of them.
-        least = -FEASIBILITY_TOL * self.room
+        least = self.room - let_pass(self.room)
         for place, (_, speed_of) in enumerate(self.speeds):
             parts, count = [], 0
             for pick, takes in enumerate(self.takes[place]):

@@ -15,7 +15,7 @@ from ddlopt.models.aggregation.graph.network import Arc, JobNetwork, bandwidth, 
 from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, Sum, notable, term, total, weighted
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def share_rows(rows: Rows, shared: Sequence[Shared], rates: Sequence[Sequence[tu
     for place, each in enumerate(shared):
         messages = each.load + sum(each.always.values())
         for j in (*each.users, *each.always):
-            within = [min(each.most, math.floor(each.capacity / rate * (1 + FEASIBILITY_TOL))) for rate, _ in rates[j]]
+            within = [min(each.most, math.floor(let_pass(each.capacity) / rate)) for rate, _ in rates[j]]
             pairs = zip(within, rates[j], strict=True)
             allowed = weighted((float(most), variable) for most, (_, variable) in pairs if most)
             if j in each.always:

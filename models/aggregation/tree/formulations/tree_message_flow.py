@@ -12,7 +12,7 @@ from ddlopt.models.aggregation.tree.tables import Floats, TreeTables, tables
 from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.linear import Rows, covers, term, total, weighted
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass_at_most
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,9 @@ class TreeMessageFlow(FormulationBase):
             return np.full(figures.below.shape, np.inf)
         sizes = np.array([job.message_size for job in instance.jobs])[:, None]
         least = (sizes * (figures.below > 0)).sum(axis=0) - sizes
-        room = self.limit_s / np.array(instance.seconds_per_message) - least
-        caps: Floats = np.maximum(1.0, np.floor(room / sizes * (1 + FEASIBILITY_TOL) + FEASIBILITY_TOL))
+        # Raised before anything is taken off: a small rest of much has the rounding of much.
+        room = let_pass_at_most(self.limit_s / np.array(instance.seconds_per_message)) - least
+        caps: Floats = np.maximum(1.0, np.floor(room / sizes))
         return caps
 
     def start(self, block: pyo.Block, instance: TreeInstance, solution: AggregatingSwitches) -> None:

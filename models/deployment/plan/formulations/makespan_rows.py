@@ -12,12 +12,13 @@ from ddlopt.models.deployment.plan.figures import PlanFigures
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS
 from ddlopt.models.linear import significant
-from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
+from ddlopt.models.tolerances import BOUND_MARGIN, let_pass
 from ddlopt.models.units import MOST_UNITS
 
 Terms = list[tuple[float, Any]]
 
-MEMORY_ROUNDING = 1 + FEASIBILITY_TOL
+_MEMORY = let_pass(1.0)
+"""What is kept, as a part of a device's memory."""
 
 
 class Rows:
@@ -348,7 +349,7 @@ class Rows:
     def _memory(self) -> None:
         """What operators keep fits, in the mean of each device group, with what any one of them reads and makes."""
         block = self.block
-        block.kept = pyo.Var(self.places, bounds=(0, MEMORY_ROUNDING), doc="resident bytes per memory")
+        block.kept = pyo.Var(self.places, bounds=(0, _MEMORY), doc="resident bytes per memory")
         block.memory = pyo.ConstraintList(doc="resident bytes, inputs and outputs fit")
         for j, group in enumerate(self.instance.device_groups):
             kept: Terms = []
@@ -364,7 +365,7 @@ class Rows:
                     batch, fixed = np.minimum((size, operator.gradient_bytes), MOST_UNITS * group.memory_bytes)
                     batch, fixed = batch / group.memory_bytes, fixed / group.memory_bytes
                     terms = self._bytes_terms(o, j, fixed, batch + fixed, batch)
-                    block.memory.add(significant([(1.0, block.kept[j]), *terms]) <= MEMORY_ROUNDING)
+                    block.memory.add(significant([(1.0, block.kept[j]), *terms]) <= _MEMORY)
 
     def _bytes_terms(self, o: int, j: int, fixed: float, whole: float, batch: float = 0.0) -> Terms:
         """The least that an operator takes on a device in the mean of a group: as a replica, or for the whole batch."""

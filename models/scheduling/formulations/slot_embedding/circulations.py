@@ -12,7 +12,7 @@ from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.slot_embedding.widths import SlotData
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.rings.rings import Arc, Ring, euler_ring
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def core_of(instance: SchedulingInstance) -> Core:
 def scarce_leaf_links(core: Core, data: SlotData) -> dict[int, float]:
     """Bandwidth of the leaf links that cannot carry the rings of all jobs at once."""
     wanted = sum(float(data.rate[i]) for i in data.gains if data.most(i) > 1)
-    return {server: rate for server, rate in core.leaf_links.items() if wanted > rate * (1 + FEASIBILITY_TOL)}
+    return {server: rate for server, rate in core.leaf_links.items() if wanted > let_pass(rate)}
 
 
 def add_circulations(block: pyo.Block, data: SlotData, core: Core, place: Mapping[int, int]) -> None:
@@ -79,7 +79,7 @@ def add_circulations(block: pyo.Block, data: SlotData, core: Core, place: Mappin
     for i in at:
         for (u, v), bandwidth in core.arcs.items():
             # The shortest rings pass at most once between two stops.
-            within = bandwidth * (1 + FEASIBILITY_TOL) // data.rate[i]
+            within = let_pass(bandwidth) // data.rate[i]
             if times := int(min(within, len(at[i]), data.most(i))):
                 passes[i, u, v] = times
                 out[i, u].append((u, v))

@@ -11,7 +11,6 @@ times, which are simply kept in order.
 import numpy as np
 
 from ddlopt.models.kernels import kernel, record
-from ddlopt.models.tolerances import FEASIBILITY_TOL
 from ddlopt.solvers.deployment.plan.simulator.build import Choice, lay_out
 from ddlopt.solvers.deployment.plan.simulator.tables import Floats, Ints, Tables
 from ddlopt.solvers.deployment.plan.simulator.work import COLUMNS, HOW, NONE, TASKS, Work, helper
@@ -55,7 +54,7 @@ def steps(
         time[row] = _run(tables, work, above)
         excess[row] = -np.inf
         for d in range(len(work.peak)):
-            excess[row] = max(excess[row], work.peak[d] - tables.memory_bytes[d] * (1.0 + FEASIBILITY_TOL))
+            excess[row] = max(excess[row], work.peak[d] - tables.room_bytes[d])
     return len(actions)
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.shares import UNITS, Replica, parts
 from ddlopt.models.deployment.plan.solution import Split
+from ddlopt.models.tolerances import let_pass
 from ddlopt.solvers.deployment.plan.actions import Action, spread
 from ddlopt.solvers.deployment.plan.simulator.ticks import Words, ticks_of
 
@@ -37,7 +38,8 @@ class Tables(NamedTuple):
     producer, consumers, size_bytes : (tensors,)
         Who makes it, how many read it.
     gradient_bytes, resident_bytes : (operators,)
-    device_group, memory_bytes : (devices,)
+    device_group, room_bytes : (devices,)
+        Memory, with what the check lets pass of it.
     slot, mode : (actions,)
     seat : (slots + 1,)
     device : (seats,)
@@ -73,7 +75,7 @@ class Tables(NamedTuple):
     gradient_bytes: Floats
     resident_bytes: Floats
     device_group: Ints
-    memory_bytes: Floats
+    room_bytes: Floats
     slot: Ints
     mode: Ints
     seat: Ints
@@ -125,7 +127,7 @@ def tables(instance: DeploymentInstance, actions: tuple[Action, ...]) -> Tables:
         gradient_bytes=np.array([operator.gradient_bytes for operator in instance.operators]),
         resident_bytes=np.array([operator.resident_bytes for operator in instance.operators]),
         device_group=instance.device_group_of,
-        memory_bytes=np.array([instance.device_groups[j].memory_bytes for j in instance.device_group_of]),
+        room_bytes=np.array([let_pass(instance.device_groups[j].memory_bytes) for j in instance.device_group_of]),
         slot=np.array([slots.index((action.device_groups, action.split)) for action in actions]),
         mode=np.array([_MODES[action.mode] for action in actions]),
         seat=seat,

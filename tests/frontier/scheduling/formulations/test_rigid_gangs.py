@@ -49,6 +49,14 @@ def test_identical_jobs_share_variables():
     assert solve(problem).objective == 11
 
 
+@pytest.mark.parametrize(("gpus", "objective", "best"), [(4, "makespan", 3), (2, "completion", 10)])
+def test_what_the_check_lets_pass_of_a_pool_is_there(gpus, objective, best):
+    """Jobs on a hair less than all GPUs that they need at once."""
+    problem = gang_instance([(2, gpus // 2)] * (2 if gpus == 4 else 3) + [(1, 1)], gpus, objective=objective)
+    servers = (problem.servers[0].model_copy(update={"capacity": {"gpu": gpus * (1 - 0.9e-9)}}),)
+    assert solve(problem.model_copy(update={"servers": servers})).objective == best
+
+
 def test_the_relaxation_is_the_area_of_what_cannot_be_told_apart():
     problem = gang_instance([(3, 2)] * 4, 6)
     assert lp_relaxation(RigidGangs(), problem).objective == 4

@@ -139,6 +139,15 @@ def test_programs_and_bound_against_enumeration(seed):
     assert relaxed[0] >= relaxed[1] * (1 - 1e-9)
 
 
+def test_a_limit_cuts_off_nothing_that_attains_it():
+    """Three messages of size 1 beside one of 10⁹: of the limit in messages they are what rounding is of."""
+    jobs = [{"name": "big", "loads": [0, 1], "message_size": 1e9}, {"name": "small", "loads": [0, 3], "budget": 0}]
+    tree = TreeInstance.from_data(data(parents=[None, 0], seconds_per_message=[0.16] * 2, jobs=jobs, goal="congestion"))
+    found = evaluate(tree, answer(tree, (), ()))
+    block = build_model("aggregation", TreeMessageFlow(limit_s=found.objective), tree).aggregation
+    assert not block.component("messages_are_limited")
+
+
 def _without_budgets(tree):
     found = tree.model_dump()
     return found | {"budget": None, "jobs": [job | {"budget": None} for job in found["jobs"]]}

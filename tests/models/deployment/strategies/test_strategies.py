@@ -17,7 +17,8 @@ from ddlopt.models.deployment.strategies.formulations.strategy_selection import 
 from ddlopt.models.deployment.strategies.instance import StrategyAssignment, StrategyInstance
 from ddlopt.models.errors import InfeasibleError, InstanceError
 from ddlopt.solvers.backends.matrix import linear_model
-from ddlopt.solvers.exact import build_model
+from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.exact import Exact, build_model
 
 TOY = {
     "name": "toy",
@@ -111,6 +112,25 @@ def test_bad_data_in_one_line(changes, words):
 def test_memory_that_nothing_keeps_is_proven():
     with pytest.raises(InfeasibleError, match="at time 50"):
         core_of(_toy(usage_limit=40))
+
+
+@pytest.mark.parametrize(
+    ("usages", "limit"),
+    [
+        ([[0.5, 0.25], [0.5 + 0.9e-9, 0.25]], 1.0),
+        ([[0.5, 0.5], [0.5 + 0.9e-9, 0.25]], 1.0),
+        ([[1.0, 1.0], [0.9e-9, 0.0]], 1.0),
+        ([[0.1, 0.1], [1.0, 0.0]], 1.1 * (1 - 0.9e-9)),  # what is left to choose is whole, what is certain is not
+    ],
+)
+def test_what_the_check_lets_pass_of_the_whole_limit_is_a_choice(usages, limit):
+    """Also where most of the limit is certain to be taken: a part of what is left would be less."""
+    instance = _toy(costs=[[1, 9], [1, 9]], usages=usages, intervals=[[0, 2]] * 2, edges=[], tables=[], table_of=[])
+    instance = instance.model_copy(update={"usage_limit": limit})
+    assert evaluate_strategies(instance, _answer(0, 0)).feasible
+    assert cheapest_bound(instance) <= 2.0
+    found = Exact("milp", "deployment", StrategySelection()).solve(instance, Limits(gap=0.0))
+    assert (found.objective, found.status) == (2.0, "optimal")
 
 
 @pytest.mark.parametrize("cases", [60, slow(300)])

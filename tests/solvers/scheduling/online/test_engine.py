@@ -36,6 +36,18 @@ class Planned:
         return self.plan.get(state.slot, {})
 
 
+class Admitting:
+    """Runs whatever fits, in order; records what did."""
+
+    def __init__(self):
+        self.admitted = []
+
+    def choose(self, state):
+        found = state.admit(state.active.tolist(), [1] * len(state.active))
+        self.admitted.append(list(found))
+        return found
+
+
 class Random:
     """Any widths that fit, in any order."""
 
@@ -105,6 +117,20 @@ def test_what_has_started_runs_on_where_jobs_are_not_preemptive():
     assert [(run.job, run.start, run.slots, run.width) for run in outcome.schedule.runs] == [(0, 0, 3, 2), (1, 1, 2, 2)]
     assert policy.seen[1][0] == [1]
     assert policy.seen[1][2].tolist() == [2.0]
+
+
+def test_a_pool_in_tiny_units_holds_no_more():
+    """What the check lets pass is a part of the capacity, not so many units of it."""
+    few = instance([job(f"{k}", 1, 2.0) for k in range(4)], gpus=(2,))
+    tiny = few.model_copy(
+        update={
+            "servers": (ServerGroup(capacity={"gpu": 2e-10}),),
+            "jobs": tuple(each.model_copy(update={"demand": {"gpu": 1e-10}}) for each in few.jobs),
+        }
+    )
+    policy = Admitting()
+    assert evaluate(tiny, simulate(tiny, policy, clock(), "admitting").schedule).feasible
+    assert policy.admitted[0] == [0, 1]
 
 
 def test_equal_neighbours_are_one_run_and_keep_their_workers():
