@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ddlopt.instances.odd.said import Path, at, copied, said, schema_of
+from ddlopt.instances.odd.said import at, copied, said, schema_of
+from ddlopt.instances.schema_walk import Path, field_name, walk
 from ddlopt.instances.spelled import spelled_out
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance
@@ -123,22 +124,10 @@ def _in_other_words(kind: type[Instance], data: dict[str, Any], draw: random.Ran
 @cache
 def _words(kind: type[Instance]) -> dict[str, list[str]]:
     """The words of each field that has a choice of them."""
-    whole = schema_of(kind)
     found = dict[str, list[str]]()
-
-    def note(schema: dict[str, Any], path: Path) -> None:
-        if "$ref" in schema:
-            schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
-        if all(isinstance(word, str) for word in schema.get("enum", (None,))):
-            found[_field(path)] = schema["enum"]
-        for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-            note(each, path)
-        if "items" in schema:
-            note(schema["items"], (*path, 0))
-        for name, value in schema.get("properties", {}).items():
-            note(value, (*path, name))
-
-    note(whole, ())
+    for path, each in walk(schema_of(kind), ("items",)):
+        if all(isinstance(word, str) for word in each.get("enum", (None,))):
+            found[field_name(path)] = each["enum"]
     return found
 
 
@@ -167,10 +156,6 @@ def _by_field(data: dict[str, Any], texts: bool = False) -> defaultdict[str, lis
     found: defaultdict[str, list[Path]] = defaultdict(list)
     _note(data, (), "", texts, found)
     return found
-
-
-def _field(path: Path) -> str:
-    return ".".join("*" if isinstance(step, int) else step for step in path)
 
 
 def _note(data: Any, path: Path, field: str, texts: bool, found: defaultdict[str, list[Path]]) -> None:

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from ddlopt.instances.schema_walk import Path, Schema, alternatives, item
 from ddlopt.models.contracts import Instance
-
-Path = tuple[str | int, ...]
-Schema = dict[str, Any]
 
 _SAID = 0.2
 """How likely a field is said."""
@@ -129,7 +127,7 @@ def _note(
     if not isinstance(data, (dict, list)):
         return
     before = f"{name}." if name else ""
-    for each in _alternatives(schema, whole_schema):
+    for each in alternatives(schema, whole_schema):
         if isinstance(data, dict) and each.get("type") == "object":
             known = each.get("properties", {})
             others = each.get("additionalProperties")
@@ -143,16 +141,8 @@ def _note(
             return
         if isinstance(data, list) and each.get("type") == "array":
             for number, value in enumerate(data):
-                _note(value, _item(each, number), whole_schema, (*path, number), f"{name}.*", found)
+                _note(value, item(each, number), whole_schema, (*path, number), f"{name}.*", found)
             return
-
-
-def _alternatives(schema: Schema, whole_schema: Schema) -> list[Schema]:
-    """What may stand in a place: schemas without references and choices."""
-    if "$ref" in schema:
-        return _alternatives(whole_schema["$defs"][schema["$ref"].rpartition("/")[2]], whole_schema)
-    choices = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
-    return [found for each in choices for found in _alternatives(each, whole_schema)] if choices else [schema]
 
 
 def _otherwise(name: str, data: dict[str, Any], schema: Schema, draw: random.Random) -> dict[str, Any] | None:
@@ -180,12 +170,6 @@ def _otherwise(name: str, data: dict[str, Any], schema: Schema, draw: random.Ran
     return made
 
 
-def _item(schema: Schema, number: int) -> Schema:
-    """What may stand at a place of a list."""
-    first: list[Schema] = schema.get("prefixItems", [])
-    return first[number] if number < len(first) else schema.get("items", {})
-
-
 def _called(name: str) -> str:
     """The last name of a field, with what stands after it: ``forward.*`` of ``jobs.*.forward.*``."""
     return name[name.rstrip(".*").rfind(".") + 1 :]
@@ -209,7 +193,7 @@ def _put(data: Any, path: Path, value: Any) -> None:
 
 def _invented(schema: Schema, whole_schema: Schema, name: str, pool: Pool, draw: random.Random) -> Any:
     """A value that the schema allows, made of what else the instance has."""
-    each = draw.choice(_alternatives(schema, whole_schema))
+    each = draw.choice(alternatives(schema, whole_schema))
     if "const" in each:
         return each["const"]
     if "enum" in each:
@@ -228,7 +212,7 @@ def _invented(schema: Schema, whole_schema: Schema, name: str, pool: Pool, draw:
             count = min(max(draw.choice(pool.sizes), each.get("minItems", 0)), each.get("maxItems", _LARGE))
             if each.get("items", {}).get("type") == "integer" and draw.random() < _ORDERED:
                 return draw.sample(range(count), count)
-            return [_invented(_item(each, number), whole_schema, name, pool, draw) for number in range(count)]
+            return [_invented(item(each, number), whole_schema, name, pool, draw) for number in range(count)]
         case "object":
             return _object(each, whole_schema, pool, draw)
     return None

@@ -12,6 +12,7 @@ from benchmarks.suite import symmetry
 from benchmarks.suite.pairs import Compared
 from ddlopt.instances.generators import generate
 from ddlopt.instances.odd import SETTINGS, odd_instance
+from ddlopt.instances.schema_walk import walk
 from ddlopt.instances.symmetries import regrouped, renamed, reordered, scaled, tight, twins
 from ddlopt.instances.symmetries.answers import ANSWERS
 from ddlopt.instances.symmetries.roles import role, roles_in
@@ -60,21 +61,9 @@ WITHOUT_UNIT = {
 
 def schema(kind) -> dict[str, set[str | None]]:
     """The types of each path of a document."""
-    whole, found = kind.model_json_schema(mode="validation"), {}
-
-    def note(told, path) -> None:
-        if "$ref" in told:
-            told = whole["$defs"][told["$ref"].rpartition("/")[2]]
-        found.setdefault(".".join(path), set()).add(told.get("type"))
-        for each in (*told.get("anyOf", ()), *told.get("oneOf", ())):
-            note(each, path)
-        inner = {"*": told.get("items", told.get("additionalProperties"))}
-        inner |= {str(place): each for place, each in enumerate(told.get("prefixItems", ()))}
-        for name, each in (*inner.items(), *told.get("properties", {}).items()):
-            if isinstance(each, dict):
-                note(each, (*path, name))
-
-    note(whole, ())
+    found = {}
+    for path, told in walk(kind.model_json_schema(mode="validation")):
+        found.setdefault(".".join(map(str, path)), set()).add(told.get("type"))
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 from volume import for_each, slow, some
 
 from ddlopt.instances.odd import SETTINGS, changed, odd_instance
+from ddlopt.instances.schema_walk import field_name, walk
 from ddlopt.models.catalogue import problem, problems
 
 SEEDS = 200
@@ -163,30 +164,24 @@ NOT_DRAWN = {
 as matrices without rows; the rest (times of schedules, stages of lanes) is drawn too rarely."""
 
 
-def allowed(schema, whole, path=""):
+def allowed(whole):
     """What a schema allows by itself: (field, oddity)."""
-    if "$ref" in schema:
-        schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
-    for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        yield from allowed(each, whole, path)
-    kind = schema.get("type")
-    if kind == "null":
-        yield path, "missing"
-    if kind in ("number", "integer") and "const" not in schema:
-        low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
-        if low <= 0 and schema.get("exclusiveMinimum", -1) < 0:
-            yield path, "zero"
-        if "*" in path:
-            yield path, "twins"
-            yield path, "unequal figures"
-    if kind == "array" and "items" in schema:
-        if not schema.get("minItems"):
-            yield path, "empty"
-        if "*" in path:
-            yield path, "unequal lists"
-        yield from allowed(schema["items"], whole, f"{path}.*")
-    for name, value in schema.get("properties", {}).items():
-        yield from allowed(value, whole, f"{path}.{name}".lstrip("."))
+    for path, schema in walk(whole, ("items",)):
+        name, kind = field_name(path), schema.get("type")
+        if kind == "null":
+            yield name, "missing"
+        if kind in ("number", "integer") and "const" not in schema:
+            low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+            if low <= 0 and schema.get("exclusiveMinimum", -1) < 0:
+                yield name, "zero"
+            if "*" in path:
+                yield name, "twins"
+                yield name, "unequal figures"
+        if kind == "array" and "items" in schema:
+            if not schema.get("minItems"):
+                yield name, "empty"
+            if "*" in path:
+                yield name, "unequal lists"
 
 
 def met(data, found, path=""):
@@ -221,8 +216,8 @@ def oddities(instance):
 def left_out(path):
     """What a schema allows, no odd instance of ``SEEDS`` has, and is not known to be left out."""
     schema = problem(path).instance.model_json_schema(mode="validation")
-    known = {(field, oddity) for field, each in NOT_DRAWN.get(path, {}).items() for oddity in each.split(", ")}
-    left = set(allowed(schema, schema)) - known
+    known = {(name, oddity) for name, each in NOT_DRAWN.get(path, {}).items() for oddity in each.split(", ")}
+    left = set(allowed(schema)) - known
     for seed, setting in itertools.product(range(SEEDS), (None, *SETTINGS)):
         if not left:
             break
