@@ -37,6 +37,8 @@ def check(instance, solution):
     limit = instance.get("usage_limit")
     kept = [F(usages[each]) for usages, each in zip(instance["usages"], chosen)]
     intervals = instance["intervals"]
+    if limit is not None and any(use % 1 for usages in instance["usages"] for use in usages):
+        limit = F(limit) * (1 + F(1e-9))  # as `evaluate` allows: data are rounded, unless they are whole
     for time in sorted({begin for begin, end in intervals if begin < end}) if limit is not None else []:
         if sum(use for use, (begin, end) in zip(kept, intervals) if begin <= time < end) > limit:
             broken.append(("memory", f"time {time}"))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ddlopt.models.codesign.instance import CodesignInstance, Layout, Strategy
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.contracts import Evaluation, Number, Violation
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 from ddlopt.models.topology.evaluate import evaluate as evaluate_design
 from ddlopt.models.topology.evaluate import link_violations
 from ddlopt.models.topology.instance import AllReduceGroup, TopologyInstance
@@ -56,7 +56,7 @@ def evaluate(instance: CodesignInstance, solution: CodesignPlan, exact: bool = F
     if instance.error_budget is not None:
         error = sum((number(strategy.error) for strategy in chosen), number(0))
         details["error"] = error
-        if error > number(instance.error_budget) * (1 + number(FEASIBILITY_TOL)):
+        if error > let_pass(number(instance.error_budget)):
             violations.append(Violation("error_budget_is_kept", "all layers", error, instance.error_budget))
     job = _job(instance, chosen, float(compute))
     load = number(0)
@@ -84,7 +84,7 @@ def _memory(instance: CodesignInstance, chosen: Sequence[Strategy]) -> tuple[lis
     over = [
         Violation("memory_suffices", f"server {server}", amount, limit)
         for server, amount in enumerate(taken)
-        if limit is not None and amount > limit * (1 + FEASIBILITY_TOL)
+        if limit is not None and amount > let_pass(limit)
     ]
     return over, max(taken)
 

@@ -115,6 +115,7 @@ def whole_resources(instance: SchedulingInstance) -> list[WholeResource]:
         scale = next((k for k in _SCALES if _is_whole(demand * k) and demand.max() * k < 2**20), None)
         # A few units of very large amounts, such as bytes, are told apart well enough.
         factor = float(scale) if scale is not None else 1000 / float(demand.max())
+        # What workers take is rounded to whole units beside it, so the capacity is raised for that and for the check.
         per_worker = np.floor(demand * factor * (1 + FEASIBILITY_TOL)).astype(np.int64)
         if per_worker.any():
             found.append(WholeResource(per_worker, math.floor(capacity * factor * (1 + 3 * FEASIBILITY_TOL))))

@@ -18,7 +18,7 @@ from ddlopt.models.deployment.microbatches.solution import (
     kinds_of,
     pass_of,
 )
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 Figures = type[Fraction] | type[float]
 Waits = Mapping[Pass, list[tuple[Pass, Number]]]
@@ -37,7 +37,7 @@ def evaluate_order(instance: MicroBatchInstance, solution: MicroBatchOrder, exac
     instance : MicroBatchInstance
     solution : MicroBatchOrder
     exact : bool
-        In rational numbers, without any tolerance.
+        In rational numbers; of memory the same is let pass as in floating point.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def evaluate_order(instance: MicroBatchInstance, solution: MicroBatchOrder, exac
     peaks = [_peak(instance, order, number) for order in orders]
     for device, peak in enumerate(peaks):
         limit = number(instance.memory_bytes[device])
-        if peak > limit * (1 if exact else 1 + FEASIBILITY_TOL):
+        if peak > let_pass(limit):
             wrong.append(Violation("memory suffices", f"device {device}", peak, limit))
     times = {each: _time(instance, each, number) for each in waits}
     place = {each: k for k, each in enumerate(line)}

@@ -125,7 +125,7 @@ def _made(instance: PartitionInstance) -> Blocks:
         members,
         accelerator_s,
         processor_s,
-        np.array([sum(instance.nodes[node].memory_bytes for node in nodes) for nodes in members]),
+        np.array([math.fsum(instance.nodes[node].memory_bytes for node in nodes) for nodes in members]),
         pins,
         transfer_s,
         of_pass,

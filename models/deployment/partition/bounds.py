@@ -1,5 +1,7 @@
 """Bounds for the problem ``partition`` that need no solver."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -101,8 +103,9 @@ def _refuse_what_does_not_fit(instance: PartitionInstance, blocks: Blocks) -> No
                 f"{blocks.memory_bytes[block]:.15g} bytes of an accelerator, which has {instance.memory_bytes:.15g}, "
                 "or nodes of it cannot run on one kind of device"
             )
-    need = float(blocks.memory_bytes[~processor].sum())
-    if need > instance.memory_bytes * instance.accelerators:
+    need = math.fsum(blocks.memory_bytes[~processor])
+    # The check rounds the sum of each device, and then lets nothing pass.
+    if need > instance.memory_bytes * instance.accelerators * (1 + ROUNDING):
         raise InfeasibleError(
             f"'{instance.name}': nodes that cannot run on processors need {need:.15g} bytes, but "
             f"{instance.accelerators} accelerators have {instance.memory_bytes:.15g} each"

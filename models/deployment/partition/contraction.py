@@ -1,5 +1,6 @@
 """Blocks without weight that may go with a neighbour in some best partition."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ def contracted(instance: PartitionInstance) -> Blocks:
     So some best partition has b and m together.
     """
     blocks = blocks_of(instance)
-    total = blocks.memory_bytes.sum()
+    total = math.fsum(blocks.memory_bytes)
     there = ((blocks.accelerator_s, instance.accelerators), (blocks.processor_s, instance.processors))
     kinds = [times for times, devices in there if devices]
     free = np.all([~(np.isfinite(times) & (times > 0)).any(axis=0) for times in kinds], axis=0)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.deployment.pipeline.instance import LayerOption, PipelineInstance, PipelinePlan, PlanStage
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 def evaluate_pipeline(instance: PipelineInstance, solution: PipelinePlan, exact: bool = False) -> Evaluation:
@@ -16,7 +16,7 @@ def evaluate_pipeline(instance: PipelineInstance, solution: PipelinePlan, exact:
     instance : PipelineInstance
     solution : PipelinePlan
     exact : bool
-        In rational numbers, without any tolerance.
+        In rational numbers; of memory the same is let pass as in floating point.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def evaluate_pipeline(instance: PipelineInstance, solution: PipelinePlan, exact:
         behind = sum(each.replicas for each in solution.stages[place:])
         flying = -(-behind // stage.replicas)
         used.append(sum((number(o.kept_bytes) * flying + number(o.fixed_bytes) for o in chosen[place]), number(0)))
-        limit = number(instance.memory_bytes) * (1 if exact else 1 + FEASIBILITY_TOL)
+        limit = let_pass(number(instance.memory_bytes))
         if used[-1] > limit:
             wrong.append(Violation("memory suffices", f"stage {place}", used[-1], number(instance.memory_bytes)))
     details: dict[str, Number] = {

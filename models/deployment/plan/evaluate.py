@@ -7,7 +7,7 @@ from ddlopt.models.deployment.plan.check import misfits
 from ddlopt.models.deployment.plan.instance import DeploymentInstance
 from ddlopt.models.deployment.plan.simulator.simulate import Timeline, simulate
 from ddlopt.models.deployment.plan.solution import Deployment
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 def evaluate_plan(instance: DeploymentInstance, solution: Deployment, exact: bool = False) -> Evaluation:
@@ -29,7 +29,7 @@ def evaluate_plan(instance: DeploymentInstance, solution: Deployment, exact: boo
 def _too_little_memory(instance: DeploymentInstance, timeline: Timeline) -> Iterator[Violation]:
     for device, peak in enumerate(timeline.peak_bytes):
         group = instance.device_groups[instance.device_group_of[device]]
-        if peak > type(peak)(group.memory_bytes) * (1 + type(peak)(FEASIBILITY_TOL)):
+        if peak > let_pass(type(peak)(group.memory_bytes)):
             yield Violation("memory", f"device {device} ({group.type})", peak, group.memory_bytes)
 
 

@@ -15,7 +15,7 @@ from ddlopt.models.deployment.step.instance import (
     Way,
 )
 from ddlopt.models.deployment.step.places import chunk_share, members, stage_chunks
-from ddlopt.models.tolerances import FEASIBILITY_TOL
+from ddlopt.models.tolerances import let_pass
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def evaluate_step(instance: StepInstance, solution: StepPlan, exact: bool = Fals
     instance : StepInstance
     solution : StepPlan
     exact : bool
-        In rational numbers, without any tolerance.
+        In rational numbers; of memory the same is let pass as in floating point.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def evaluate_step(instance: StepInstance, solution: StepPlan, exact: bool = Fals
         return Evaluation(None, tuple(wrong))
     number = Fraction if exact else float
     stages = stage_parts(instance, solution, exact)
-    limit = number(instance.memory_bytes) * (1 if exact else 1 + FEASIBILITY_TOL)
+    limit = let_pass(number(instance.memory_bytes))
     for place, stage in enumerate(stages):
         used = sum(stage.memory.values())
         if used > limit:

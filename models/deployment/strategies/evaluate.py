@@ -86,7 +86,8 @@ def _memory(instance: StrategyInstance, chosen: tuple[int, ...], exact: bool) ->
     limit = instance.usage_limit
     if limit is None:
         return peak, []
-    most = limit if exact or instance.usages_are_whole else let_pass(limit)
+    number = Fraction if exact else float
+    most = number(limit) if instance.usages_are_whole else let_pass(number(limit))
     return peak, [
         Violation("memory", f"time {time}", usage, limit)
         for time, usage in zip(moments, load, strict=True)

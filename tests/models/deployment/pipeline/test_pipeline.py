@@ -127,8 +127,15 @@ def test_limits_are_held(exact):
         assert [each.kind for each in found.violations] == [kind]
     found = evaluate_pipeline(instance(micro_batches=4), plan(*STAGES), exact)
     assert [(each.kind, each.lhs, each.rhs) for each in found.violations] == [("no more replicas than samples", 5, 4)]
-    nearly = instance(memory_bytes=17 * (1 - 1e-12))
-    assert evaluate_pipeline(nearly, plan(*STAGES), exact).feasible is not exact
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_decimals_add_up_to_fits(exact):
+    """0.1 and 0.2, read as the fractions that they are, are more than 0.3."""
+    one = layer("one", (1, [option("a", 1, kept=0.1, fixed=0.2)]))
+    nearly = instance(layers=[one], edges=[], memory_bytes=0.3)
+    alone = {"layers": [0], "replicas": 1, "tensor": 1, "options": ["a"]}
+    assert evaluate_pipeline(nearly, plan(alone), exact).feasible
 
 
 BAD = {

@@ -191,9 +191,6 @@ def test_what_is_broken_is_found(kind, exact):
 def test_memory_is_held():
     found = evaluate_step(instance(memory_bytes=900), plan())
     assert [(each.kind, each.lhs) for each in found.violations] == [("memory suffices", 48 * 18 + 32 + 2 + 3)]
-    nearly = instance(memory_bytes=901 * (1 - 1e-12))
-    assert evaluate_step(nearly, plan()).feasible
-    assert not evaluate_step(nearly, plan(), exact=True).feasible
 
 
 TIERS = DATA["tiers"]

@@ -1,0 +1,43 @@
+"""What a check lets pass of a limit: the same in floating point, in rational numbers and in stand-alone checkers."""
+
+from fractions import Fraction
+from importlib import import_module
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ddlopt import instances
+from ddlopt.models.catalogue import problem_of
+from ddlopt.models.tolerances import left_let_pass, let_pass, let_pass_at_least, let_pass_at_most
+
+MEMORY = {
+    "deployment/pipeline-tiny-l4-k4": lambda limit: {"memory_bytes": limit},
+    "deployment/step-tiny-l4-k4": lambda limit: {"memory_bytes": limit},
+    "deployment/microbatches-tiny-p2-n3": lambda limit: {"memory_bytes": (limit, limit)},
+}
+
+
+@pytest.mark.parametrize(("part", "passes"), [(0.9e-9, True), (1.1e-9, False)])
+@pytest.mark.parametrize("name", MEMORY)
+def test_all_checks_let_pass_the_same(name, part, passes):
+    instance, answer = instances.load(name), instances.best(name)
+    problem = problem_of(instance)
+    details = problem.evaluate(instance, answer).details
+    used = next(value for figure, value in details.items() if figure.endswith("memory_bytes"))
+    answer = answer.model_copy(update={"instance_digest": None})
+    tight = instance.model_copy(update=MEMORY[name](used / (1 + part)))
+    assert [problem.evaluate(tight, answer, exact=exact).feasible for exact in (False, True)] == [passes, passes]
+    alone = import_module(f"ddlopt.instances.checkers.{problem.path.replace('/', '_')}")
+    _, broken = alone.check(tight.model_dump(mode="json"), answer.model_dump(mode="json"))
+    assert (not broken) == passes
+
+
+def test_the_check_is_between_what_bounds_and_what_searches_are_told():
+    for limit in (0.3, 5e12, Fraction(3, 10), np.array([0.3, 2.0])):
+        ordered = [limit, let_pass_at_least(limit), let_pass(limit), let_pass_at_most(limit)]
+        assert all(np.all(low < high) for low, high in pairwise(ordered))
+    assert let_pass(Fraction(3)) == 3 * (1 + Fraction(1e-9))
+    assert let_pass(0.0) == let_pass_at_most(0.0) == 0
+    # Of what is left, half of the tolerance of the whole is more than a part of the rest.
+    assert let_pass(1.0 - 0.9) < left_let_pass(1.0 - 0.9, 1.0) < let_pass(1.0) - 0.9
