@@ -11,7 +11,7 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import linear, significant
-from ddlopt.models.tolerances import FEASIBILITY_TOL, INTEGRALITY_TOL
+from ddlopt.models.tolerances import INTEGRALITY_TOL, let_pass_at_most
 from ddlopt.models.units import MOST_UNITS, between, in_units, unit_of
 
 _FULL_BUDGET = 1e4
@@ -135,7 +135,7 @@ class SfbMilp(FormulationBase):
             parts = [min(weight / budget, 2.0) if budget else float(weight > 0) for weight in weights]
             terms = [(_FULL_BUDGET * part, block.duplicated[i]) for i, part in enumerate(parts)]
             # Presolve and cuts may leave out what is above by less than a solver's tolerance: the check lets it pass.
-            full = _FULL_BUDGET * (1 + 2 * FEASIBILITY_TOL) if budget else 0.0
+            full = let_pass_at_most(_FULL_BUDGET) if budget else 0.0
             block.add_component(name, pyo.Constraint(expr=(None, significant(terms), full)))
 
     def start(self, block: pyo.Block, instance: SfbInstance, solution: SfbSelection) -> None:
