@@ -2,7 +2,7 @@
 
 import random
 import signal
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from ddlopt.models.errors import InfeasibleError, NotApplicableError, SolverErro
 from ddlopt.models.topology import TopologyInstance
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits, Method, Status, TracePoint
+from ddlopt.solvers.wrappers import warm_started
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 INSTANCE = ddlopt.load("topology/tiny-n4-d2")
@@ -112,6 +113,55 @@ def test_the_time_is_shared():
     assert 9.0 < model.asked[0][0].time_s <= 10.0
 
 
+def test_what_the_heuristic_took_counts_and_its_compiling_does_not(monkeypatch):
+    ticks = iter([100.0, 110.0])
+    monkeypatch.setattr(warm_started, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    seen, points = [], (TracePoint(0.5, 4.0, 1.0),)
+    result, _, model = opened(
+        {"objective": 5.0, "compile_s": 2.0, "trace": (TracePoint(0.25, 5.0, None),)},
+        {"objective": 4.0, "compile_s": 3.0, "runtime_s": 6.0, "trace": points}, Limits(time_s=30.0), seen.append,
+    )  # fmt: skip
+    assert (model.asked[0][0].time_s, result.runtime_s, result.compile_s) == (22.0, 14.0, 5.0)
+    assert [point.time_s for point in result.trace] == [point.time_s for point in seen] == [0.25, 8.5]
+
+
+def test_what_a_refusal_took_counts(monkeypatch):
+    for took, left in ((4.0, 6.0), (10.0, 1e-3), (12.0, 1e-3)):
+        ticks = iter([100.0, 100.0 + took])
+        monkeypatch.setattr(warm_started, "time", SimpleNamespace(perf_counter=lambda ticks=ticks: next(ticks)))
+        model = Scripted("slow", {"objective": 4.0})
+        late = Scripted("quick", {}, raises=NotApplicableError("too dense"))
+        WarmStarted("both", "topology", late, lambda instance: model).solve(INSTANCE, Limits(time_s=10.0))  # noqa: B023
+        assert model.asked[0][0].time_s == left
+
+
+@pytest.mark.parametrize(("objectives", "by"), [((5.0, 4.0), "slow"), ((4.0, 5.0), "quick"), ((4.0, 4.0), "quick"),
+                                                ((4.0, None), "quick"), ((None, 5.0), "slow")])  # fmt: skip
+def test_figures_are_those_of_the_solution_that_is_given(objectives, by):
+    first, second = (
+        {"details": {"by": name}, "message": said} | ({} if each is None else {"objective": each})
+        for name, each, said in zip(("quick", "slow"), objectives, ("", "late"), strict=True)
+    )
+    for each in (first, second):
+        each.setdefault("status", Status.FEASIBLE if "objective" in each else Status.NO_SOLUTION)
+    result, *_ = opened(first, second)
+    assert (result.details["by"], result.message) == (by, "quick, then slow: late")
+    assert opened(first, second | {"message": ""})[0].message == "quick, then slow"
+
+
+def test_it_uses_what_either_uses():
+    def both(opening, model):
+        made = (SimpleNamespace(uses=uses, solver_for=lambda _, name=name: name) for uses, name in (opening, model))
+        first, second = made
+        return WarmStarted("both", "topology", first, lambda _: second)
+
+    seed, threads = frozenset({"seed"}), frozenset({"threads"})
+    for first, second, uses in ((seed, threads, seed | threads), (None, seed, None), (seed, None, None)):
+        assert both((first, None), (second, None)).uses_for(INSTANCE) == uses
+    for first, second, solver in (("a", "b", "b"), ("a", None, "a"), (None, "b", "b"), (None, None, None)):
+        assert both((seed, first), (seed, second)).solver_for(INSTANCE) == solver
+
+
 def test_the_heuristic_has_all_the_time_where_the_model_does_not_cover_the_instance():
     opening = Scripted("quick", {"objective": 4.0})
     both = WarmStarted("both", "topology", opening, lambda instance: Scripted("slow", {}, refusal="too large"))
@@ -132,17 +182,6 @@ def test_the_model_is_asked_alone_where_the_heuristic_fails(problem):
     both = WarmStarted("both", "topology", Scripted("quick", {}, raises=problem), lambda instance: model)
     result = both.solve(INSTANCE, Limits())
     assert (result.method, result.status) == ("both", Status.INFEASIBLE)
-
-
-def test_time_that_a_late_refusal_took_is_not_given_again():
-    class Late(Scripted):
-        def solve(self, *args, **options):
-            time.sleep(0.02)
-            raise NotApplicableError("too dense")
-
-    model = Scripted("slow", {"objective": 4.0})
-    WarmStarted("both", "topology", Late("quick", {}), lambda instance: model).solve(INSTANCE, Limits(time_s=10.0))
-    assert model.asked[0][0].time_s <= 9.98
 
 
 def test_a_failing_model_does_not_take_the_checked_solution_with_it():
