@@ -86,7 +86,7 @@ class SjfBco(Heuristic, uses=()):
             assert objective is not None
             if best is None or better(float(objective), best[0], instance.sense):
                 best = float(objective), schedule
-                clock.report(best[0])
+                clock.report(best[0], None, schedule)
         if best is None:
             raise failure or SolverError(f"sjf-bco on '{instance.name}' found no schedule")
         return best[1], {"schedules_simulated": simulated}
