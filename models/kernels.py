@@ -34,7 +34,6 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import (
     IRLegalization,
-    NativeLowering,
     NoPythonBackend,
     NopythonRewrites,
     NopythonTypeInference,
@@ -42,6 +41,7 @@ from numba.core.typed_passes import (
 )
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
+from ddlopt.models.kernel_lowering import Lowering
 from ddlopt.models.locks import lock_of
 
 
@@ -58,7 +58,7 @@ def record(kind: type, *fields: types.Type) -> types.BaseTuple:
 _PLAIN = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
 _PASSES = (
     TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites, ReconstructSSA, NopythonTypeInference,
-    PreLowerStripPhis, NopythonRewrites, IRLegalization, NativeLowering, NoPythonBackend,
+    PreLowerStripPhis, NopythonRewrites, IRLegalization, Lowering, NoPythonBackend,
 )  # fmt: skip
 _WORDS = {**vars(types), "const": const, "record": record}
 
