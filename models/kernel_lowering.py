@@ -67,7 +67,7 @@ def _set_before_used(blocks: dict[int, Any]) -> set[str]:
     for place, block in blocks.items():
         for each in block.find_insts(Assign):
             places[each.target.name].append(place)
-    found = {name for name, where in places.items() if len(where) == 1} - must_use_alloca(blocks)
+    found: set[str] = {name for name, where in places.items() if len(where) == 1} - must_use_alloca(blocks)
     for place, names in used.items():
         found -= {name for name in names & found if not places[name][0] < place or places[name][0] not in above[place]}
     return found

@@ -24,7 +24,7 @@ from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import config, types
+from numba import config, jit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -32,6 +32,8 @@ from numba.core.compiler_machinery import PassManager
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
+from numba.core.target_extension import cpu_target, jit_registry
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import (
     IRLegalization,
     NoPythonBackend,
@@ -300,6 +302,45 @@ class Inner(CPUDispatcher):  # type: ignore[misc]
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """Run as plain Python: there is no way into the compiled one."""
         return self.py_func(*args, **kws)
+
+
+class _OverloadInParts(_InParts):
+    """What Numba has for a function of NumPy or Python's, with all of its passes: its branches depend on types."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Numba's."""
+        return Compiler.define_pipelines(self)  # type: ignore[no-any-return]
+
+
+class _Overload(Inner):
+    """Such a function as a part of kernels."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """As of every dispatcher; constants among the arguments may decide what is called."""
+        return CPUDispatcher.get_call_template(self, args, kws)
+
+
+def _overload_for_kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """What Numba decorates overloads with: for kernels, which alone have these flags, in parts, for others as before."""
+    flags = ConfigStack.top_or_none()
+    if flags is None or not flags.no_cfunc_wrapper:
+        return jit(**options)  # type: ignore[no-any-return]
+
+    def declare(function: Callable[..., Any]) -> Any:
+        if function.__qualname__.startswith("ol_raise_with_shape_context"):
+            function = _of_another_shape
+        return _Overload(function, targetoptions={**options, **_PLAIN}, pipeline_class=_OverloadInParts)
+
+    return declare
+
+
+def _of_another_shape(src_shapes: Any, index_shape: Any) -> None:
+    """In place of a message with the shapes in it, for which Numba compiles all of its formatting of text."""
+    raise ValueError("cannot assign slice from input of different size")
+
+
+del jit_registry[cpu_target]  # it may be set once only
+jit_registry[cpu_target] = _overload_for_kernels
 
 
 def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
