@@ -21,29 +21,18 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib import import_module
 from types import CodeType, ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numba import config, jit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import PassManager
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.target_extension import cpu_target, jit_registry
 from numba.core.targetconfig import ConfigStack
-from numba.core.typed_passes import (
-    IRLegalization,
-    NoPythonBackend,
-    NopythonRewrites,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-)
-from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from ddlopt.models.kernel_lowering import Lowering
+from ddlopt.models.kernel_compiler import InParts, OverloadInParts, Short, Thorough
 from ddlopt.models.locks import lock_of
 
 
@@ -58,10 +47,6 @@ def record(kind: type, *fields: types.Type) -> types.BaseTuple:
 
 
 _PLAIN = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
-_PASSES = (
-    TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites, ReconstructSSA, NopythonTypeInference,
-    PreLowerStripPhis, NopythonRewrites, IRLegalization, Lowering, NoPythonBackend,
-)  # fmt: skip
 _WORDS = {**vars(types), "const": const, "record": record}
 
 
@@ -79,83 +64,6 @@ def _without_collector() -> Iterator[None]:
         if paused:
             gc.freeze()
             gc.enable()
-
-
-class _Remembered:
-    """Numba's typing of one function; what operators give for arguments of the same types is looked up, not sought.
-
-    Numba tries each + as that of all kinds of numbers and arrays in turn, and writes down why they do not fit.
-    """
-
-    known: ClassVar[dict[Any, Any]] = {}
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
-        """As Numba's."""
-        if kws or getattr(getattr(function, "typing_key", None), "__module__", None) != "_operator":
-            return self._context.resolve_function_type(function, args, kws)
-        key = function, tuple(args)
-        if key not in self.known:
-            self.known[key] = self._context.resolve_function_type(function, args, kws)
-        return self.known[key]
-
-
-class _Whole(JITCodeLibrary):  # type: ignore[misc]
-    """Code of a kernel, optimised once, when all that it calls is linked into it, and without vectorisers.
-
-    Numba's way, three times for each function and at the highest level, takes twice as long, and these kernels (short
-    loops with branches in them) are no faster for it.
-    """
-
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        made = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
-        manager, *builder = made if isinstance(made, tuple) else (made,)  # earlier versions of Numba have no builder
-        manager.run(self._final_module, *builder)
-
-
-class _Part(_Whole):
-    """Code that is linked into that of kernels, and only there optimised and made into machine code."""
-
-    def finalize(self) -> None:
-        """Nothing is left to do."""
-        self._finalized = True
-
-
-class _Short(Compiler):  # type: ignore[misc]
-    """Numba's compiler without the passes for what kernels do not have: closures, contexts, loops in parallel."""
-
-    whole: ClassVar[type] = _Whole
-
-    def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any) -> None:
-        if library is None:
-            library = self.whole(target.codegen(), "kernel")
-            library.enable_object_caching()
-        super().__init__(typing, target, library, args, result, flags, names)
-
-    def define_pipelines(self) -> list[PassManager]:
-        """The passes; all of Numba's for a function with others inside."""
-        if any(isinstance(each, CodeType) for each in self.state.func_id.code.co_consts):
-            return super().define_pipelines()  # type: ignore[no-any-return]
-        self.state.typingctx = _Remembered(self.state.typingctx)
-        passes = PassManager("short")
-        for each in _PASSES:
-            passes.add_pass(each, each.__name__)
-        passes.finalize()
-        return [passes]
-
-
-class _Thorough(_Short):
-    """The same, with all that LLVM can do."""
-
-    whole = JITCodeLibrary
 
 
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -269,21 +177,13 @@ def kernel(*signatures: str, thorough: bool = False, **options: Any) -> Callable
     def declare(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        pipeline = _Thorough if thorough else _Short
+        pipeline = Thorough if thorough else Short
         made = Kernel(function, targetoptions={**_PLAIN, **options}, pipeline_class=pipeline)
         made.declared, made.thorough = signatures, thorough
         made._cache = _Cache(function)
         return made
 
     return declare
-
-
-class _InParts(_Short):
-    """The same, up to what is to be linked."""
-
-    def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any) -> None:
-        flags.no_compile = True
-        super().__init__(typing, target, _Part(target.codegen(), "part"), args, result, flags, names)
 
 
 class Inner(CPUDispatcher):  # type: ignore[misc]
@@ -304,14 +204,6 @@ class Inner(CPUDispatcher):  # type: ignore[misc]
         return self.py_func(*args, **kws)
 
 
-class _OverloadInParts(_InParts):
-    """What Numba has for a function of NumPy or Python's, with all of its passes: its branches depend on types."""
-
-    def define_pipelines(self) -> list[PassManager]:
-        """Numba's."""
-        return Compiler.define_pipelines(self)  # type: ignore[no-any-return]
-
-
 class _Overload(Inner):
     """Such a function as a part of kernels."""
 
@@ -321,7 +213,7 @@ class _Overload(Inner):
 
 
 def _overload_for_kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """What Numba decorates overloads with: for kernels, which alone have these flags, in parts, for others as before."""
+    """What Numba decorates overloads with: in parts for kernels, which alone have these flags, as before for others."""
     flags = ConfigStack.top_or_none()
     if flags is None or not flags.no_cfunc_wrapper:
         return jit(**options)  # type: ignore[no-any-return]
@@ -329,7 +221,7 @@ def _overload_for_kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]
     def declare(function: Callable[..., Any]) -> Any:
         if function.__qualname__.startswith("ol_raise_with_shape_context"):
             function = _of_another_shape
-        return _Overload(function, targetoptions={**options, **_PLAIN}, pipeline_class=_OverloadInParts)
+        return _Overload(function, targetoptions={**options, **_PLAIN}, pipeline_class=OverloadInParts)
 
     return declare
 
@@ -353,7 +245,7 @@ def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def declare(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return function
-        return Inner(function, targetoptions={**_PLAIN, "no_cpython_wrapper": True, **options}, pipeline_class=_InParts)
+        return Inner(function, targetoptions={**_PLAIN, "no_cpython_wrapper": True, **options}, pipeline_class=InParts)
 
     return declare
 

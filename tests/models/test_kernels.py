@@ -248,3 +248,52 @@ def number_of_kernel():
         return value
 
     return number
+
+
+@pytest.mark.slow
+def test_arrays_are_given_back_once(tmp_path, monkeypatch):
+    """An array that is set before loops and branches, last used in some of them; and slices of unequal sizes."""
+    from numba.core.runtime import _nrt_python, rtsys
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @kernels.inner()
+    def grown(values, size):
+        longer = np.zeros(size, np.int64)
+        longer[: len(values)] = values
+        return longer
+
+    @kernels.kernel("i8(const(i8[::1]), i8)")
+    def walked(values, rounds):
+        kept = values.copy()
+        other = np.ones(3, np.int64)
+        total = 0
+        for k in range(rounds):
+            if k % 3 == 0:
+                total += kept[k % len(kept)]
+            elif k % 3 == 1:
+                kept = grown(kept, len(kept) + 1)
+            else:
+                fresh = kept[1:]
+                for value in fresh:
+                    if value > 5:
+                        break
+                    total += value * other[0]
+        return total + other.sum()
+
+    @kernels.kernel("i8(const(i8[::1]), i8)")
+    def grown_alone(values, size):
+        return grown(values, size).sum()
+
+    values = np.arange(1, 9)
+    assert walked(values, 1) == 4
+    _nrt_python.memsys_enable_stats()
+    before = rtsys.get_allocation_stats()
+    for rounds in range(12):
+        assert walked(values, rounds) == walked.py_func(values, rounds)
+    after = rtsys.get_allocation_stats()
+    _nrt_python.memsys_disable_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 0
+    assert grown_alone(values, 9) == 36
+    with pytest.raises(ValueError, match="different size"):
+        grown_alone(values, 7)
