@@ -46,10 +46,9 @@ def walked(instance, first, rng, count, tries=60):
 
 
 def changed(data, rng):
-    """The data of an answer after one to three changes that keep its form."""
-    data = copy.deepcopy(data)
+    """The data of an answer, to which one to three changes are made that keep its form."""
     for _ in range(rng.choice((1, 1, 2, 3))):
-        places = [place for place in _places(data, (), ()) if place[0] and place[0][0] not in LABELS]
+        places = [place for place in _places(data, (), (), []) if place[0][0] not in LABELS]
         if not places:
             break
         path, pattern = rng.choice(places)
@@ -84,15 +83,15 @@ def _change(parent, key, siblings, rng):
         parent[key] = copy.deepcopy(rng.choice(siblings))
 
 
-def _places(data, path, pattern):
+def _places(data, path, pattern, found):
     """Paths of all values, each with its pattern: the path with one sign for every place in a list."""
-    yield path, pattern
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from _places(value, (*path, key), (*pattern, key))
-    elif isinstance(data, list):
-        for number, value in enumerate(data):
-            yield from _places(value, (*path, number), (*pattern, None))
+    isdict = isinstance(data, dict)
+    for key, value in data.items() if isdict else enumerate(data):
+        its, sort = (*path, key), (*pattern, key if isdict else None)
+        found.append((its, sort))
+        if isinstance(value, dict | list):
+            _places(value, its, sort, found)
+    return found
 
 
 def _at(data, path):
