@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -55,6 +55,13 @@ def is_prefix(first: int, end: int, low: int, high: int) -> bool:
 
 def staircase_of(table: LookupFunction) -> list[Fraction | None]:
     """The least error with exactly 0, 1, 2, … entries, by a dynamic program over all divisions; None: impossible."""
+    return _staircase_of(table.model_dump_json())
+
+
+@lru_cache(maxsize=100)
+def _staircase_of(text: str) -> list[Fraction | None]:
+    """Of a table, which many instances have."""
+    table = LookupFunction.model_validate_json(text)
     size = table.operands
     errors: dict[tuple[int, int], Fraction] = {}
     for a in range(size):

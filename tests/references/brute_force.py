@@ -1,6 +1,7 @@
 """The optimum of tiny instances by trying all links, with one linear program each for rings and routes."""
 
 import itertools
+from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -34,8 +35,12 @@ def routed_congestion(instance, links):
 
 def link_choices(instance):
     """Links by ordered pair, for every choice to which no link can be added (one more link never hurts)."""
-    n, d, most = instance.servers, instance.degree, instance.most_links_of_a_pair
-    duplex = instance.optics == "duplex"
+    return _link_choices(instance.servers, instance.degree, instance.most_links_of_a_pair, instance.optics == "duplex")
+
+
+@lru_cache(maxsize=20)
+def _link_choices(n, d, most, duplex):
+    """Of all instances of a size; nobody may change them."""
     pairs = list(itertools.combinations(range(n), 2) if duplex else itertools.permutations(range(n), 2))
     found = set()
 
@@ -54,11 +59,13 @@ def link_choices(instance):
             ends[1][j] -= count
 
     extend([], [0] * n, [0] * n)
+    choices = []
     for chosen in sorted(found):
         larger = ((*chosen[:k], chosen[k] + 1, *chosen[k + 1 :]) for k in range(len(pairs)))
         if not any(one in found for one in larger):
             counts = {pair: count for pair, count in zip(pairs, chosen, strict=True) if count}
-            yield counts | ({(j, i): count for (i, j), count in counts.items()} if duplex else {})
+            choices.append(counts | ({(j, i): count for (i, j), count in counts.items()} if duplex else {}))
+    return tuple(choices)
 
 
 def _colourable(pairs, counts, colours):
@@ -101,11 +108,17 @@ def _least_congestion(instance, links):
 
 def _volume_bound(instance, links):
     """Bytes times distance over the number of links; inf if somebody is out of reach."""
-    lengths = np.full((instance.servers, instance.servers), np.inf)
-    lengths[tuple(zip(*links, strict=True))] = 1
-    distance = shortest_path(lengths)
+    distance = _distances(instance.servers, tuple(links))
     wanted = instance.traffic_bytes > 0
     return (instance.traffic_bytes[wanted] * distance[wanted]).sum() / sum(links.values())
+
+
+@lru_cache(maxsize=2000)
+def _distances(servers, arcs):
+    """Hops between all servers, of whatever has these arcs."""
+    lengths = np.full((servers, servers), np.inf)
+    lengths[tuple(zip(*arcs, strict=True))] = 1
+    return shortest_path(lengths)
 
 
 def _congestion(instance, links, rings):
