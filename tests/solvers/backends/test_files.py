@@ -48,6 +48,22 @@ def test_names_of_constraints(cover, tmp_path):
     assert list(json.loads(names.read_text())["constraints"].values()) == ["cover.enough"]
 
 
+def test_the_format_asked_for_comes_before_the_ending_and_mps_says_nothing_of_its_sense(cover, tmp_path):
+    for form in (cover.minimise(), cover.maximise()):
+        (path, *_) = write_model(form, cover.instance, tmp_path / "a.lp", "mps")
+        text = path.read_text()
+        assert (path.name, "ROWS\n" in text, "OBJSENSE" in text) == ("a.lp", True, False)
+    with pytest.raises(OptionError, match="not as 'txt'"):
+        write_model(cover.minimise(), cover.instance, tmp_path / "a.lp", "txt")
+
+
+@pytest.mark.parametrize("constant", ["ONE_VAR_CONSTANT 1", "objconstant 39"])
+def test_the_column_of_the_constant_says_nothing(cover, tmp_path, constant):
+    taken = "".join(f"cover_take({k}) 1\n" for k in (0, 1, 3))
+    (tmp_path / "a.sol").write_text(f"objective value: 21\n{taken}{constant}\n")
+    assert read_solution(cover.maximise(), cover.instance, tmp_path / "a.sol").chosen == (0, 1, 3)
+
+
 def test_refusals_write_nothing(cover, tmp_path):
     with pytest.raises(OptionError, match=r"written as mps, lp, nl, json, not as 'txt' \(a.txt\)"):
         write_model(cover.minimise(), cover.instance, tmp_path / "a.txt")
@@ -56,6 +72,10 @@ def test_refusals_write_nothing(cover, tmp_path):
     empty = cover.Instance(name="empty", weights=(), costs=(), need=1)
     with pytest.raises(NotApplicableError, match="nothing to choose from"):
         write_model(cover.minimise(), empty, tmp_path / "a.lp")
+    with pytest.raises(NotApplicableError, match="nothing to choose from"):
+        read_solution(cover.minimise(), empty, tmp_path / "a.sol")
+    with pytest.raises(NotApplicableError, match="nothing to choose from"):
+        write_start(cover.minimise(), empty, cover.Solution(instance="empty", chosen=()), tmp_path / "a.lp")
     assert not list(tmp_path.iterdir())
 
 
