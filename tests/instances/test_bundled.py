@@ -14,7 +14,7 @@ from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 
-OF_EACH_PROBLEM = 2
+OF_EACH_PROBLEM = 1
 DEAR = {"compression", "deployment"}
 """Families whose instances take seconds to make."""
 REMEDY = "python -m ddlopt.analysis.records --index"
