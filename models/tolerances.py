@@ -69,7 +69,8 @@ def let_pass(limit: Limit) -> Limit:
     Parameters
     ----------
     limit : float, Fraction or array of float
-        At least 0, whole: of what is left of a limit when some of it has gone, the check lets pass more than this.
+        At least 0. All of it: what is left after others have taken theirs is not raised (:func:`left_let_pass`), as
+        the check lets pass a part of the whole.
 
     Returns
     -------
@@ -85,18 +86,19 @@ def let_pass(limit: Limit) -> Limit:
 
 
 def let_pass_at_most(limit: Limit) -> Limit:
-    """What no check lets pass more than, in whatever order and arithmetic it adds up: twice the tolerance.
+    """No check lets pass more than this, in whatever order and arithmetic it adds up: twice the tolerance.
 
-    Bounds and what models leave out ask this one where their sums are not those of the check. To give more is always
-    right there: a bound gets weaker by a part of 10⁻⁹ at most. What is left of a limit is what is left of this.
+    For bounds, and for models that leave out what is above, where their sums are not those of the check. To give more
+    is right there: what is given too much weakens a bound by a part of some 10⁻⁹. Raise a limit first, then take off.
     """
     return _raised(limit, 2 * FEASIBILITY_TOL)
 
 
 def let_pass_at_least(limit: Limit) -> Limit:
-    """What every check lets pass, in whatever order it adds up: half the tolerance.
+    """Every check lets this pass, in whatever order it adds up: half the tolerance.
 
-    Searches ask this one where they add up in another order than the check, which refuses what is above by rounding.
+    For searches that add up in another order than the check. To give less is right there: what a search gives up is
+    as good as nothing, and an answer that the check refuses is lost.
     """
     return _raised(limit, FEASIBILITY_TOL / 2)
 
