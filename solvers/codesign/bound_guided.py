@@ -50,6 +50,8 @@ class Effort:
         which tells good choices from bad ones in a fraction of the time.
     near : float
         Choices within this factor of the best plan are worth the next effort.
+    far : float
+        So are those within this one once nothing else is left to be tried: first links can be bad for a good choice.
     choices : int
         That are tried. Each adds a cut, and with some dozens the program takes longer than the search for links.
     routed_servers : int
@@ -68,6 +70,7 @@ class Effort:
     finer: float = 20.0
     links: tuple[float, ...] = (0.0, 0.02, 0.1, 0.4, 1.0)
     near: float = 1.02
+    far: float = 1.5
     choices: int = 40
     routed_servers: int = 512
     accurate: int = 8
@@ -98,7 +101,8 @@ class BoundGuided(CertifiedMethod, uses=("seed", "start")):
     5. *Proposals*: the bound's program once more, with a cut for every choice tried. The cut takes for granted that no
        links make the choice better than the best plan, so that the program names another one. What it then says is no
        bound.
-    6. *Effort*: where no choice is left, those near the best plan have more of link exchange, the best first.
+    6. *Effort*: where no choice is left, those near the best plan have more of link exchange, the best first; then
+       those farther away.
 
     Steps 3 to 6 are repeated until the bound is met, all effort is spent, or the time is up.
 
@@ -172,9 +176,9 @@ class _Search:
         while not self.done:
             if proposed is not None:
                 self._try(proposed)
-            deepened = not self.done and self._deepen()
+            deepened = not self.done and self._deepen(self.effort.near)
             proposed = None if self.done or len(self.known) >= self.effort.choices else self._propose()
-            if proposed is None and not deepened:
+            if proposed is None and not deepened and (self.done or not self._deepen(self.effort.far)):
                 return
 
     @property
@@ -266,9 +270,9 @@ class _Search:
         self._note(other, routes.time_s(choices), routes.design_for(choices))
         return other
 
-    def _deepen(self) -> bool:
-        """More effort on links for the best of the choices near the best plan; False if all of it is spent."""
-        near = [each for each in self.known.values() if each.time_s <= self.best_s * self.effort.near]
+    def _deepen(self, within: float) -> bool:
+        """More effort on links for the best choice within a factor of the best plan; False if all of it is spent."""
+        near = [each for each in self.known.values() if each.time_s <= self.best_s * within]
         open_ones = [each for each in near if each.level < len(self.effort.links)]
         if not open_ones:
             return False

@@ -112,7 +112,14 @@ def test_effort_is_spent_level_by_level():
     instance = ddlopt.load("codesign/tiny-overlap-n4-d2")
     search = _Search(instance, Clock(Limits(gap=0.0), None), 0, Effort(links=(0.0, 0.001)))
     search._open(None)
-    while search._deepen():
+    while search._deepen(1.02):
         pass
     assert max(each.level for each in search.known.values()) == 2
-    assert not search._deepen()
+    assert not search._deepen(1.02)
+
+
+def test_a_choice_whose_first_links_were_bad_has_more_of_them_once_nothing_else_is_left():
+    instance = ddlopt.load("codesign/tiny-overlap-n4-d2")
+    search = _Search(instance, Clock(Limits(gap=0.0), None), 0, Effort(links=(0.0, 0.02)))
+    search.run(None)
+    assert all(each.level == 2 for each in search.known.values() if each.time_s <= search.best_s * 1.5)
