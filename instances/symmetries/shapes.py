@@ -210,7 +210,6 @@ INSTANCES: dict[str, str] = {
         blocks.*.ways {}
         embedding.ways {}
         head.ways {}
-        blocks.*.ways.*.options {}
         embedding.ways.*.options {}
         head.ways.*.options {}
         orders {}
