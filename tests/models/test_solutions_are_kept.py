@@ -302,7 +302,7 @@ def none_that_just_fits_is_lost(name, wanted, first):
     """Go through solutions of instances whose limits are what they need, or a hair below; how many there were."""
     make, draw = CASES[name]
     formulation, seed, met = make(), first, 0
-    while met < wanted and seed < first + 12 * wanted:
+    while met < wanted and seed < first + 4 * wanted:
         drawn, rng, seed = drawn_by(draw, seed), random.Random(seed), seed + 1
         if drawn is None or formulation.refuses(drawn[0]) or formulation.scope(drawn[0]) is not None:
             continue
@@ -327,7 +327,7 @@ def test_no_solution_that_just_fits_is_lost():
 
 @pytest.mark.parametrize("name", [slow(name) for name in CASES])
 def test_of_many_solutions_none_that_just_fits_is_lost(name):
-    none_that_just_fits_is_lost(name, DEAR.get(name, 20), 4000)
+    none_that_just_fits_is_lost(name, DEAR.get(name, 10), 4000)
 
 
 class _WithoutSwitches(TreeAggregation):

@@ -12,7 +12,7 @@ from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
 from ddlopt.models.linear import Rows, Sum, term, total, weighted
-from ddlopt.models.tolerances import INTEGRALITY_TOL, WHOLE_TOL
+from ddlopt.models.tolerances import INTEGRALITY_TOL
 
 _MOST_CHOICES = 100_000
 """Jobs times slots times widths; more take longer than anybody waits."""
@@ -162,8 +162,8 @@ class SlotWidths(FormulationBase):
         for job, own in zip(instance.jobs, runs, strict=True):
             left, kept = Fraction(1), []
             for k in sorted(own):
-                # What is left by rounding alone is nothing.
-                if left > WHOLE_TOL:
+                # The check lets nothing pass here, so that a slot for what little is left is needed.
+                if left > 0:
                     kept.append(Stretch(start=str(k), servers=own[k]))
                     left -= slot / job.length_s(own[k])
             found.append(tuple(kept))

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import pyomo.environ as pyo
 import pytest
 from jobs_brute_force import brute_force, drawn
 from refusals import one_line
@@ -9,6 +10,7 @@ from volume import for_each, seeds
 
 from ddlopt.models.cluster import JobsInstance, JobsSchedule, bound, evaluate
 from ddlopt.models.cluster.jobs.bounds import exact_jobs_bound
+from ddlopt.models.cluster.jobs.formulations.slot_widths import SlotWidths
 from ddlopt.models.errors import InstanceError
 
 JOBS = [
@@ -132,3 +134,16 @@ def test_times_below_which_no_plan_is_make_an_instance_of_their_own():
 def test_bad_instances_are_refused_in_a_line(changes, words):
     with one_line(InstanceError, words):
         made(**changes)
+
+
+def test_a_slot_for_what_little_is_left_is_read_back():
+    """25 iterations fit into a slot; what is beyond 50 is less than rounding, but the check wants it done."""
+    job = {"name": "a", "iterations": 50.000000025, "step_s": [2]}
+    instance = JobsInstance.from_data({"name": "a", "servers": 1, "jobs": [job], "mode": "slots", "slot_s": 50})
+    schedule = runs([("0", 1), ("1", 1), ("2", 1)])
+    assert evaluate(instance, schedule).feasible
+    host = pyo.ConcreteModel()
+    host.inner = pyo.Block()
+    SlotWidths().build(host.inner, instance)
+    SlotWidths().start(host.inner, instance, schedule)
+    assert SlotWidths().read(host.inner, instance).runs == schedule.runs
