@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import other_kind, outside_of_room
-from ddlopt.models.contracts import Instance, Solution
+from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.models.worded import Worded
+
+_NO_SOLUTIONS = (type(None), str, Path, dict, Instance)
+"""What a host may have in hand in place of a solution; some formulations start from the decisions alone, too."""
 
 
 def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], str | None]:
@@ -23,13 +26,11 @@ def _if_covered(own: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], s
 
 def _if_it_fits(own: Callable[..., Any]) -> Callable[..., Any]:
     """A class's own ``build``, ``start`` or ``read``, which a host may call with what is meant for others."""
-    # Some start from the decisions alone, too.
-    starts_from = (Solution, tuple) if "tuple[" in str(own.__annotations__.get("solution")) else Solution
 
     @wraps(own)
     def called(self: "Covering", block: Any, instance: Any, *others: Any, **named: Any) -> Any:
         reason = _unfit_block(block, own.__name__) or _unfit_instance(self, instance)
-        if reason is None and own.__name__ == "start" and others and not isinstance(others[0], starts_from):
+        if reason is None and own.__name__ == "start" and others and isinstance(others[0], _NO_SOLUTIONS):
             reason = f"starts from a solution, not from {_kind(others[0])}"
         if reason is not None:
             raise NotApplicableError(f"{type(self).__name__} {reason}")
