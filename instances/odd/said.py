@@ -175,9 +175,10 @@ def _called(name: str) -> str:
     return name[name.rstrip(".*").rfind(".") + 1 :]
 
 
-def copied(data: Any) -> Any:
+def copied(data: Data) -> Data:
     """Data of JSON anew, as :func:`copy.deepcopy` would, in a tenth of its time: one list in two places stays one."""
-    return pickle.loads(pickle.dumps(data))
+    same: Data = pickle.loads(pickle.dumps(data))
+    return same
 
 
 def at(data: Any, path: Path) -> Any:

@@ -168,7 +168,7 @@ def _limit(
 def _last(good: float, bad: float, passes: Callable[[float], bool]) -> float:
     """The last number between a good and a bad one that passes, to the last digit."""
     whole = isinstance(good, int)
-    low, high = (good, bad) if whole else (_ordinal(good), _ordinal(bad))
+    low, high = (int(good), int(bad)) if whole else (_ordinal(good), _ordinal(bad))
     while abs(high - low) > 1:
         middle = (low + high) // 2
         if passes(middle if whole else _float(middle)):

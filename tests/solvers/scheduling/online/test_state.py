@@ -24,7 +24,7 @@ def state(capacity=(8.0,), demand=((1.0,), (2.0,), (1.0,), (3.0,)), **more):
         "served": np.array([0.0, 1.0, 1.0, 0.0]), "width": np.array([1, 2, 0, 1]), "arrival": np.zeros(4, dtype=int),
         "last": np.full(4, 9), "active": np.array([1, 2]), "capacity": np.array(capacity),
     }  # fmt: skip
-    pool = SimpleNamespace(demand=demand)
+    pool = SimpleNamespace(demand=demand, capacity=np.array(capacity))
     return State(None, Speeds(), pool, **usual | more)
 
 
