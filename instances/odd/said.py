@@ -9,11 +9,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ddlopt.instances.schema_walk import Path, Schema, alternatives, item
 from ddlopt.models.contracts import Instance
 
+Data = TypeVar("Data")
 _SAID = 0.2
 """How likely a field is said."""
 _TRIES, _ALONE = 6, 3
