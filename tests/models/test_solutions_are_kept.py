@@ -179,10 +179,6 @@ DEAR = {"SlotTangents": 5, "DisjunctiveMakespan": 6, "DisjunctiveMakespan of eve
 """Instances in the slow tests, of models that take a second each."""
 
 
-NOT_TIGHT = {"OnePiece", "OnePiece symmetric", "RigidGangs of all starts", "TimeIndexed in one piece"}
-"""Whose rows of capacities take no notice of what the check lets pass: they may lose what exceeds one by 1e-9 of it."""
-
-
 def registered():
     """Names of all formulations: classes of the rooms of formulations that fill blocks and take starts."""
     found = set()
@@ -329,7 +325,7 @@ def test_no_solution_that_just_fits_is_lost():
     assert none_that_just_fits_is_lost("SfbMilp", 1, 3001)
 
 
-@pytest.mark.parametrize("name", [slow(name) for name in CASES if name not in DEAR and name not in NOT_TIGHT])
+@pytest.mark.parametrize("name", [slow(name) for name in CASES if name not in DEAR])
 def test_of_many_solutions_none_that_just_fits_is_lost(name):
     none_that_just_fits_is_lost(name, 10, 4000)
 

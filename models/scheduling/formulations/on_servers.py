@@ -14,7 +14,7 @@ from ddlopt.models.linear import linear
 from ddlopt.models.scheduling.formulations.tree_cuts import Moment, Terms
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Workers
-from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.tolerances import INTEGRALITY_TOL, let_pass
 
 Key = tuple[int, ...]
 """A job and, in a model of many slots, one of them."""
@@ -100,7 +100,7 @@ class OnServers:
         return costs + [(idle[s], block.awake[_key(s, moment)]) for s, moment in paid]
 
     def _add_capacities(self, block: pyo.Block) -> None:
-        demand, capacity = self.instance.demand.tolist(), self.instance.capacity.tolist()
+        demand, capacity = self.instance.demand.tolist(), let_pass(self.instance.capacity).tolist()
         awake, present = block.component("awake") or {}, self._present
         resources = range(len(self.instance.resources))
         index = [(s, r, *moment) for s in range(self.instance.server_count) for r in resources for moment in present]

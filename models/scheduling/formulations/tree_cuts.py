@@ -189,7 +189,7 @@ class TreeCuts:
             doc="a ring takes each separating link once",
         )
         def rings_fit(b: Any, u: int, *moment: int) -> Any:
-            limit = self.cuts[u].bandwidth_bytes_per_s
+            limit = let_pass(self.cuts[u].bandwidth_bytes_per_s)
             splits = [(i, b.split[i, u, *moment]) for i in self.rates if (i, u, *moment) in b.JOB_CUTS]
             shares = [(self.rates[i] / limit, variable) for i, variable in splits if not variable.fixed]
             if sum(share for share, _ in shares) <= 1:

@@ -224,7 +224,7 @@ def _add_capacities(block: pyo.Block, instance: SchedulingInstance, every: Seque
 
     @block.Constraint(sorted(rows), doc="nothing is used by more than there is; server and resource, or arc, and slot")
     def room_is_kept(b: Any, kind: str, u: int, v: int, t: int) -> Any:
-        return significant(rows[kind, u, v, t]) <= 1.0
+        return significant(rows[kind, u, v, t]) <= let_pass(1.0)
 
 
 def _add_contention(block: pyo.Block, instance: SchedulingInstance, every: Sequence[Plan]) -> dict[int, Terms]:

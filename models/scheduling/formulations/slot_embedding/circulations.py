@@ -108,7 +108,7 @@ def add_circulations(block: pyo.Block, data: SlotData, core: Core, place: Mappin
 
     @block.Constraint(block.CORE, doc="rates of rings are within the bandwidth of an arc of the core")
     def core_carries_rings(b: Any, u: int, v: int) -> Any:
-        limit = core.arcs[u, v]
+        limit = let_pass(core.arcs[u, v])
         terms = [(float(data.rate[i]) / limit, b.passes[i, u, v]) for i in at if (i, u, v) in b.PASSES]
         return linear(terms) <= 1 if terms else pyo.Constraint.Skip
 

@@ -22,6 +22,7 @@ from ddlopt.models.scheduling.formulations.tree_cuts import Cut, TreeCuts, neste
 from ddlopt.models.scheduling.instance import SchedulingInstance
 from ddlopt.models.scheduling.pool import Placer, Workers, pool
 from ddlopt.models.scheduling.rings.rings import Ring
+from ddlopt.models.tolerances import let_pass
 
 Routing = Literal["none", "cuts", "circulation"]
 PlacesOption = Literal["auto", "servers"]
@@ -120,12 +121,13 @@ class Pooled:
     def add(self, block: pyo.Block) -> list[tuple[float, Any]]:
         """See :class:`Places`."""
         cluster = pool(self.instance)
-        block.RESOURCES = pyo.RangeSet(0, len(cluster.capacity) - 1, doc="resources of the pool")
+        capacity = let_pass(cluster.capacity).tolist()
+        block.RESOURCES = pyo.RangeSet(0, len(capacity) - 1, doc="resources of the pool")
 
         @block.Constraint(block.RESOURCES, doc="the pool gives no more than it has")
         def pool_is_respected(b: Any, r: int) -> Any:
             terms = [(w * float(cluster.demand[i, r]), b.width[i, w]) for i, w in b.WIDTHS if cluster.demand[i, r]]
-            return linear(terms) <= float(cluster.capacity[r]) if terms else pyo.Constraint.Skip
+            return linear(terms) <= capacity[r] if terms else pyo.Constraint.Skip
 
         cost = float(self.data.worker_cost[0])
         return [(cost * w, block.width[i, w]) for i, w in block.WIDTHS] if cost else []

@@ -35,6 +35,7 @@ from ddlopt.models.scheduling.refusals import bandwidth_refusal
 from ddlopt.models.scheduling.rings.rings import tree_ring
 from ddlopt.models.scheduling.solution import Schedule
 from ddlopt.models.scheduling.units import objective_unit
+from ddlopt.models.tolerances import let_pass
 from ddlopt.models.worded import FOR_HOSTS
 
 
@@ -293,7 +294,7 @@ def _add_pool(block: pyo.Block, instance: SchedulingInstance, cluster: Pool, job
     for c in jobs:
         for t in range(c.first, c.last):
             running[t] += [(c.job, w) for w in c.widths]
-    demand, capacity = cluster.demand.tolist(), cluster.capacity.tolist()
+    demand, capacity = cluster.demand.tolist(), let_pass(cluster.capacity).tolist()
 
     @block.Constraint([(r, t) for r in range(len(capacity)) for t in sorted(running)], doc="the cluster holds all")
     def cluster_is_large_enough(b: Any, r: int, t: int) -> Any:
