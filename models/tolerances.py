@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Limit = TypeVar("Limit", float, Fraction, float | Fraction, npt.NDArray[np.float64])
+_Limit = TypeVar("_Limit", float, Fraction, float | Fraction, npt.NDArray[np.float64])
 
 TINY = 1e-300
 """Least divisor, absolute, in place of 0: a normal double (they end at 2.2e-308) whose inverse is finite."""
@@ -63,7 +63,7 @@ OBJECTIVE_TOL = 1e-6
 """Difference at which two objectives count as equal, as solvers promise no more (``SOLVER_TOL``)."""
 
 
-def let_pass(limit: Limit) -> Limit:
+def let_pass(limit: _Limit) -> _Limit:
     """What a check lets pass of a limit.
 
     Parameters
@@ -85,7 +85,7 @@ def let_pass(limit: Limit) -> Limit:
     return _raised(limit, FEASIBILITY_TOL)
 
 
-def let_pass_at_most(limit: Limit) -> Limit:
+def let_pass_at_most(limit: _Limit) -> _Limit:
     """No check lets pass more than this, in whatever order and arithmetic it adds up: twice the tolerance.
 
     For bounds, and for models that leave out what is above, where their sums are not those of the check. To give more
@@ -94,7 +94,7 @@ def let_pass_at_most(limit: Limit) -> Limit:
     return _raised(limit, 2 * FEASIBILITY_TOL)
 
 
-def let_pass_at_least(limit: Limit) -> Limit:
+def let_pass_at_least(limit: _Limit) -> _Limit:
     """Every check lets this pass, in whatever order it adds up: half the tolerance.
 
     For searches that add up in another order than the check. To give less is right there: what a search gives up is
@@ -103,10 +103,10 @@ def let_pass_at_least(limit: Limit) -> Limit:
     return _raised(limit, FEASIBILITY_TOL / 2)
 
 
-def left_let_pass(left: Limit, limit: Limit) -> Limit:
+def left_let_pass(left: _Limit, limit: _Limit) -> _Limit:
     """What is left of a limit, and half of the tolerance of the whole of it: every check lets pass that."""
     return left + (let_pass_at_least(limit) - limit)
 
 
-def _raised(limit: Limit, part: float) -> Limit:
+def _raised(limit: _Limit, part: float) -> _Limit:
     return limit * (1 + Fraction(part)) if isinstance(limit, Fraction) else limit * (1 + part)
