@@ -104,10 +104,8 @@ def test_so_it_does_by_the_rule(seed):
     if result.objective is None:
         assert not np.isfinite(times.min())
         return
-    # The search that it begins with also puts a whole group on one device of several and duplicates operators.
-    more = bool(result.solution.duplicated) or any(
-        each.devices is not None and len(set(each.devices)) == 1 for each in result.solution.groups
-    )
+    # The search that it begins with also puts operators of a group on devices of its choice and duplicates them.
+    more = bool(result.solution.duplicated) or any(each.devices is not None for each in result.solution.groups)
     assert result.objective <= times.min() * (1 + 1e-9)
     assert result.scope_bound == pytest.approx(result.objective, rel=1e-8)
     assert more or result.objective == pytest.approx(times.min(), rel=1e-9)
