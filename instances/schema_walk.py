@@ -1,4 +1,4 @@
-"""What may stand where in a document, as its JSON Schema says."""
+"""Places of a document: what stands there, what they are called, and what may stand there as its JSON Schema says."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -60,6 +60,13 @@ def _within(schema: Schema, inside: tuple[str, ...]) -> Iterator[tuple[str | int
         elif isinstance(told, dict):  # or true: anything
             yield "*", told
     yield from schema.get("properties", {}).items()
+
+
+def at(data: Any, path: Path) -> Any:
+    """What stands at a place of data."""
+    for step in path:
+        data = data[step]
+    return data
 
 
 def field_name(path: Path) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ddlopt.instances.odd.said import at, copied, said, schema_of
-from ddlopt.instances.schema_walk import Path, field_name, walk
+from ddlopt.instances.odd.said import copied, said, schema_of
+from ddlopt.instances.schema_walk import Path, at, field_name, walk
 from ddlopt.instances.spelled import spelled_out
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from ddlopt.instances.schema_walk import Path, Schema, alternatives, item
+from ddlopt.instances.schema_walk import Path, Schema, alternatives, at, item
 from ddlopt.models.contracts import Instance
 
 Data = TypeVar("Data")
@@ -180,13 +180,6 @@ def copied(data: Data) -> Data:
     """Data of JSON anew, as :func:`copy.deepcopy` would, in a tenth of its time: one list in two places stays one."""
     same: Data = pickle.loads(pickle.dumps(data))
     return same
-
-
-def at(data: Any, path: Path) -> Any:
-    """What stands at a place of data."""
-    for step in path:
-        data = data[step]
-    return data
 
 
 def _put(data: Any, path: Path, value: Any) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ddlopt.instances.schema_walk import Path, at, field_name
 from ddlopt.instances.spelled import spelled_out
 from ddlopt.instances.symmetries.roles import lines_of, role
 from ddlopt.instances.symmetries.unsaid import UNSAID, UnfitError
@@ -19,8 +20,6 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import DdloptError
 from ddlopt.models.tolerances import FEASIBILITY_TOL
-
-Path = tuple[str | int, ...]
 
 _ASKED = 80
 """Figures of an instance that are tried at most."""
@@ -87,9 +86,9 @@ def tight(instance: Instance, solution: Solution, draw: random.Random, most: int
 
 def _drawn(data: dict[str, Any], lines: str, draw: random.Random) -> list[Path]:
     """Places of figures: one of each field, as there are many demands for each limit, then a second one of each."""
-    fields: dict[Path, list[Path]] = {}
+    fields: dict[str, list[Path]] = {}
     for place in _places(data, lines):
-        fields.setdefault(tuple("*" if isinstance(step, int) else step for step in place), []).append(place)
+        fields.setdefault(field_name(place), []).append(place)
     found = []
     for places in fields.values():
         found += [(turn, draw.random(), place) for turn, place in enumerate(draw.sample(places, len(places)))]
@@ -141,7 +140,7 @@ def _limit(
     def told(figure: float, exact: bool = False) -> Evaluation | None:
         return _told(kind, _with(data, place, figure), solution, exact)
 
-    value = _at(data, place)
+    value = at(data, place)
     if told(value + 0.5) is not None:  # a float that is written as a whole number
         value = float(value)
     number = type(value)
@@ -190,12 +189,6 @@ def _ordinal(value: float) -> int:
 
 def _float(ordinal: int) -> float:
     return float(struct.unpack("<d", struct.pack("<q", abs(ordinal)))[0]) * (-1 if ordinal < 0 else 1)
-
-
-def _at(data: Any, place: Path) -> Any:
-    for step in place:
-        data = data[step]
-    return data
 
 
 def _with(data: Any, place: Path, value: Any) -> Any:
