@@ -139,7 +139,8 @@ class Relaxed:
                 found = Convex().solve(cp.Problem(self.program.objective, kept), Limits())
             except SolverError:  # unbounded, in its way of saying so
                 return None, None, None
-            return found.value if found.status is Status.OPTIMAL else None, None, None
+            # On some processors the solver ends between 1e-8 and 1e-7, and says that this is not accurate.
+            return found.value if found.status in (Status.OPTIMAL, Status.FEASIBLE) else None, None, None
         linear, (lower, upper) = self.linear, self._unbounded()
         names = np.array([row.parent_component().local_name for row in linear.rows])
         kept = np.flatnonzero(names != without) if len(names) else np.arange(0)
