@@ -63,6 +63,25 @@ def test_that_of_another_package_is_shown_and_serves_for_nothing(announce, insta
     assert result.message.endswith(f"exceeds the checked objective {result.objective:.12g}, and is false")
 
 
+@pytest.mark.parametrize(("sense", "tight"), [("minimize", 3.0), ("maximize", 2.0)])
+def test_of_several_claims_the_tightest_is_shown(announce, sense, tight):
+    said = [("topology", 2.0), ("topology", None), ("topology", 3.0), ("codesign", 1.0), ("codesign", 9.0)]
+    bounds = [Bound(problem, f"says {value}", lambda _, value=value: value) for problem, value in said]
+    asked = SimpleNamespace(sense=sense)
+    announce("other:BOUNDS", bounds)
+    assert announced_bounds.claimed(asked, "topology") == tight
+    assert announced_bounds.tightest(asked, "topology", 2.5) == 2.5
+    announce("ddlopt.frontier.bounds:BOUNDS", bounds)
+    assert announced_bounds.claimed(asked, "topology") is None
+    for own in (None, 2.5):
+        assert announced_bounds.tightest(asked, "topology", own) == tight
+
+
+def test_nothing_of_another_package_is_compiled_before_a_solve(announce, instance):
+    announce("other:BOUND", Bound("topology", "odd", lambda _: None, ("no.such.module",)))
+    assert announced_bounds.kernels(instance, "topology") == ()
+
+
 def test_a_problem_that_does_not_exist_is_told(announce, instance):
     announce("other:BOUNDS", [Bound("topologie", "odd", lambda _: 1.0)])
     with pytest.warns(UserWarning, match="there is no problem 'topologie'"):

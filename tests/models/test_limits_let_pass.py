@@ -9,7 +9,13 @@ import pytest
 
 from ddlopt import instances
 from ddlopt.models.catalogue import problem_of
-from ddlopt.models.tolerances import left_let_pass, let_pass, let_pass_at_least, let_pass_at_most
+from ddlopt.models.tolerances import (
+    FEASIBILITY_TOL,
+    left_let_pass,
+    let_pass,
+    let_pass_at_least,
+    let_pass_at_most,
+)
 
 MEMORY = {
     "deployment/pipeline-tiny-l4-k4": lambda limit: {"memory_bytes": limit},
@@ -38,6 +44,8 @@ def test_the_check_is_between_what_bounds_and_what_searches_are_told():
         ordered = [limit, let_pass_at_least(limit), let_pass(limit), let_pass_at_most(limit)]
         assert all(np.all(low < high) for low, high in pairwise(ordered))
     assert let_pass(Fraction(3)) == 3 * (1 + Fraction(1e-9))
+    parts = [raised(Fraction(1)) - 1 for raised in (let_pass_at_least, let_pass, let_pass_at_most)]
+    assert parts == [Fraction(FEASIBILITY_TOL) * part for part in (Fraction(1, 2), 1, 2)]
     assert let_pass(0.0) == let_pass_at_most(0.0) == 0
     # Of what is left, half of the tolerance of the whole is more than a part of the rest.
     assert let_pass(1.0 - 0.9) < left_let_pass(1.0 - 0.9, 1.0) < let_pass(1.0) - 0.9

@@ -8,7 +8,18 @@ import pytest
 
 from ddlopt.models.errors import NotApplicableError, RangeError, SolverError
 from ddlopt.models.linear import check_range
-from ddlopt.models.units import LARGEST_BIG_M, LARGEST_COEFFICIENT, between, check_big_m, unit_of
+from ddlopt.models.units import (
+    FAR_APART,
+    LARGEST_BIG_M,
+    LARGEST_COEFFICIENT,
+    MOST_UNITS,
+    between,
+    check_big_m,
+    in_units,
+    unit_of,
+    unless_ordinary,
+    unread,
+)
 
 ESTIMATES = (1e-100, 3e-12, 0.1, 1.0, 1023.9, 1024.0, 7e12, 1e100)
 
@@ -31,8 +42,28 @@ def test_the_first_estimate_that_says_something_counts():
     assert unit_of(0.0) == unit_of() == 1.0
 
 
+def test_an_objective_is_a_thousand_units_unless_told_otherwise():
+    assert unit_of(1e3) == 1.0
+
+
+def test_ordinary_figures_are_counted_as_they_are():
+    assert unless_ordinary(0.002) == unless_ordinary(1.0) == unless_ordinary(700.0) == 1.0
+    for size in (1e-12, 1e-3, 1e3, 6e15):  # others are of the size of a unit
+        assert 1 <= size / unless_ordinary(size) < 2
+    assert unless_ordinary(0.0) == 1.0
+
+
+def test_figures_in_units_are_what_they_are_or_beyond_every_optimum():
+    unit, far = 0.5, 3 * MOST_UNITS
+    assert in_units([0.0, 3.0], unit).tolist() == [0.0, 6.0]
+    assert in_units([far, math.inf], unit).tolist() == [MOST_UNITS, MOST_UNITS]
+    # Beside a solution of that objective it is none of its figures that is cut, but four times as much.
+    assert in_units([far, 4 * far, 5 * far], unit, far).tolist() == [far / unit, 4 * far / unit, 4 * far / unit]
+
+
 def test_an_estimate_is_halfway_between_two():
     assert between(1e-9, 1e3) == pytest.approx(1e-3)
+    assert between(1e-9, 1e-3) == pytest.approx(1e-6)
     assert between(0.0, 5.0) == between(5.0, 0.0) == between(5.0, math.inf) == 5.0
     assert between(0.0, 0.0) == 0.0
 
@@ -65,3 +96,11 @@ def test_a_big_m_is_no_more_than_says_something():
     assert check_big_m(5.0, 0.0, "job", "a step") == 5.0
     with pytest.raises(RangeError, match="a step may be 2e"):
         check_big_m(2 * LARGEST_BIG_M, 1.0, "job", "a step")
+
+
+def test_an_answer_that_cannot_be_read_is_the_solvers_fault_unless_figures_are_far_apart():
+    problem = SolverError("a flow ends nowhere")
+    assert unread(problem, [FAR_APART, 7.0, 1.0], "job") is problem
+    told = unread(problem, [2.0, 2 * FAR_APART, 1.0], "job")
+    assert isinstance(told, RangeError)
+    assert str(told).startswith("'job': a flow ends nowhere; figures from 1 to 2e+05 are too far apart")
