@@ -35,10 +35,6 @@ class FromStart(ABC):
     def made(self, instance: Any, start: Any = None, gap: float | None = None) -> Formulation:
         """The formulation for a start, and for the gap that is asked for."""
 
-    def started(self, instance: Any, limits: Limits, seed: int, start: Any) -> Any:
-        """The start; a method that has none may ask a heuristic for it."""
-        return start
-
     def refuses(self, instance: Any) -> str | None:
         """What the formulation refuses."""
         return self.made(instance).refuses(instance)
@@ -69,7 +65,6 @@ class FromStart(ABC):
     ) -> Result:
         """Answer ``instance``; see :class:`~ddlopt.solvers.contracts.Method`."""
         compile_s = compiled(self, instance)
-        start = self.started(instance, limits, seed, start)
         exact = Exact(self.name, self.family, self.made(instance, start, limits.gap), backend(self.solver))
         result = exact.solve(instance, limits, seed, progress, start)
         return told_anew(result, compile_s=compile_s + result.compile_s)

@@ -1,15 +1,15 @@
-"""The integer programs for aggregation in trees, with what a heuristic says of the instance."""
+"""The integer programs for aggregation in trees, and a heuristic that they start from."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ddlopt.models.aggregation.tree.formulations.tree_aggregation import TreeAggregation, states_of
 from ddlopt.models.aggregation.tree.formulations.tree_message_flow import TreeMessageFlow
-from ddlopt.models.aggregation.tree.instance import TreeInstance, refusal
+from ddlopt.models.aggregation.tree.instance import TreeInstance
 from ddlopt.models.contracts import Formulation
 from ddlopt.solvers.aggregation.tree.limits import TreeLimits
 from ddlopt.solvers.aggregation.tree.prices import TreePrices
-from ddlopt.solvers.contracts import Limits, Method, kernels_of
+from ddlopt.solvers.contracts import Method
 from ddlopt.solvers.wrappers.known import known_objective
 from ddlopt.solvers.wrappers.limited import FromStart
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
@@ -22,7 +22,7 @@ MOST_STATES = 20_000
 class TreeIntegerProgram(FromStart):
     """The integer program that fits: over states for utilization, over messages for congestion and in deep trees.
 
-    The one for congestion is limited by the start; without one, by a heuristic.
+    The one for congestion is limited by the start.
 
     Parameters
     ----------
@@ -41,16 +41,6 @@ class TreeIntegerProgram(FromStart):
         if instance.goal == "congestion":
             return TreeMessageFlow(limit_s=known_objective(instance, start))
         return TreeAggregation() if states_of(instance) <= MOST_STATES else TreeMessageFlow()
-
-    def started(self, instance: Any, limits: Limits, seed: int, start: Any) -> Any:
-        """For congestion, what a heuristic finds."""
-        if start is not None or refusal(instance, "congestion") is not None:
-            return start
-        return TreeLimits().solve(instance, limits, seed).solution
-
-    def kernels_for(self, instance: Any) -> tuple[str, ...]:
-        """What the heuristic calls that is asked without a start."""
-        return kernels_of(TreeLimits(), instance) if refusal(instance, "congestion") is None else ()
 
 
 def opened(instance: TreeInstance, solver: str) -> Method:

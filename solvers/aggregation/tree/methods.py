@@ -16,8 +16,9 @@ def strategy(instance: TreeInstance, name: str) -> Method:
 
 
 def milp(instance: TreeInstance, solver: str) -> Method:
-    """The integer program that fits; for congestion, limited by the greedy."""
-    method: Method = import_module("ddlopt.solvers.aggregation.tree.exact").TreeIntegerProgram(solver)
+    """The integer program that fits; for congestion, after a heuristic whose answer limits it."""
+    home = import_module("ddlopt.solvers.aggregation.tree.exact")
+    method: Method = home.opened(instance, solver) if instance.goal == "congestion" else home.TreeIntegerProgram(solver)
     return method
 
 

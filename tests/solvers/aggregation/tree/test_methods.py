@@ -22,8 +22,9 @@ from ddlopt.solvers.aggregation.tree.methods import best, milp, strategy
 from ddlopt.solvers.aggregation.tree.prices import TreePrices
 from ddlopt.solvers.aggregation.tree.soar import Soar, job_program, shared
 from ddlopt.solvers.aggregation.tree.strategies import Strategy
-from ddlopt.solvers.contracts import Limits, Status
+from ddlopt.solvers.contracts import Limits, Status, uses_of
 from ddlopt.solvers.exact import Exact
+from ddlopt.solvers.wrappers.warm_started import OPENING_SHARE
 
 EXACT = Limits(gap=1e-9)
 SHAPES = ("path", "star", "caterpillar", "complete", None)
@@ -121,6 +122,22 @@ def test_prices_meet_the_optimum_where_jobs_compete():
     found = TreePrices().solve(tree, Limits(gap=1e-3))
     assert found.bound <= program.objective * (1 + 1e-9) <= found.objective * (1 + 2e-9)
     assert found.gap < 0.01
+
+
+def test_what_the_program_starts_from_is_found_within_the_time_limit(monkeypatch):
+    tree = generate("tree-random", 2, nodes=12, jobs=3, memory=1, budget=4, goal="congestion", loads="power")
+    asked, real = [], TreeLimits.solve
+
+    def solve(self, instance, limits, *more):
+        asked.append(limits.time_s)
+        return real(self, instance, limits, *more)
+
+    monkeypatch.setattr(TreeLimits, "solve", solve)
+    method = milp(tree, "highs")
+    found = method.solve(tree, Limits(time_s=60.0), seed=1)
+    assert asked == [60.0 * OPENING_SHARE]
+    assert found.trace[0].incumbent == TreeLimits().solve(tree, Limits(), 1).trace[0].incumbent
+    assert uses_of(method, tree) == {"seed", "start", "threads"}
 
 
 def test_limits_find_less_congestion_than_the_greedy_where_jobs_compete():
