@@ -116,10 +116,46 @@ class Garbled:
     """
 
 
-@pytest.mark.parametrize(("kind", "reason"), [(Told, "documents no ports"), (Garbled, "an entry that is none")])
-def test_odd_sections_are_refused(kind, reason):
-    with pytest.raises(OptionError, match=reason):
+class Mute:
+    pass
+
+
+class Unmarked:
+    """Says nothing of what one means.
+
+    Ports
+    -----
+    ``link[i, j]``
+    """
+
+
+class Odd:
+    """Has a name that is none.
+
+    Ports
+    -----
+    ``link[i, j]``, ``two words``
+        Number of links.
+    """
+
+
+@pytest.mark.parametrize("kind", [Told, Mute])
+def test_what_documents_no_ports_is_told(kind):
+    with pytest.raises(OptionError, match=f"^{kind.__name__} documents no ports"):
         ports_of(kind)
+
+
+@pytest.mark.parametrize("kind", [Garbled, Unmarked, Odd])
+def test_odd_sections_are_refused(kind):
+    with pytest.raises(
+        OptionError, match=rf"^the ports of {kind.__name__} have an entry that is none: ``link\[i, j\]``"
+    ):
+        ports_of(kind)
+
+
+def test_a_port_is_written_with_its_indices():
+    assert str(Port("link", ("i", "j"), "", "Links.")) == "link[i, j]"
+    assert str(Port("objective", (), "", "Seconds.")) == "objective"
 
 
 @pytest.mark.parametrize("kind", ["RingsAndRoutes", "SlotPatterns"])
