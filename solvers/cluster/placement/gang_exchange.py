@@ -8,7 +8,7 @@ from ddlopt.models.cluster.placement.bounds import placement_bound
 from ddlopt.models.cluster.placement.instance import Gang, PlacementInstance
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
 from ddlopt.solvers.cluster.placement.free import Counts, Free, answer_of, cost
-from ddlopt.solvers.cluster.placement.rules import HivedCells, Kueue, Rule
+from ddlopt.solvers.cluster.placement.rules import HivedCells, Kueue
 from ddlopt.solvers.heuristic import Clock, Heuristic
 
 
@@ -65,7 +65,7 @@ class GangExchange(Heuristic, uses=("start",)):
         except InfeasibleError as proof:
             raise NoSolutionError(str(proof)) from None
         rng = random.Random(seed)
-        best = min((self._begun(instance, rule, clock) for rule in _RULES), key=lambda state: state.value)
+        best = min((_State(instance, rule.counts(instance, clock)) for rule in _RULES), key=lambda state: state.value)
         if start is not None:
             given = _State(instance, [_counts(runs) for runs in start.places])
             best = min(best, given, key=lambda state: state.value)
@@ -79,16 +79,6 @@ class GangExchange(Heuristic, uses=("start",)):
             if best.value < before and not (best.value[0] and instance.sense == "minimize"):
                 clock.report(best.objective)
         return answer_of(instance, best.counts), {"rounds": float(done)}
-
-    def _begun(self, instance: PlacementInstance, rule: Rule, clock: Clock) -> "_State":
-        free, counts = Free(instance), list[Counts | None]([None] * len(instance.gangs))
-        order = list(range(len(instance.gangs)))
-        if rule.order == "largest":
-            order.sort(key=lambda g: -instance.gangs[g].hosts)
-        for g in order:
-            counts[g] = None if clock.expired else rule.place(free, instance.gangs[g])
-            free.take(counts[g] or {})
-        return _State(instance, counts)
 
 
 _RULES = (Kueue(), Kueue(order="largest"), HivedCells(), HivedCells(order="largest"))

@@ -28,6 +28,10 @@ class Rule(Heuristic, uses=()):
         NoSolutionError
             If a gang that has to be placed finds no place.
         """
+        return answer_of(instance, self.counts(instance, clock)), {}
+
+    def counts(self, instance: PlacementInstance, clock: Clock) -> list[Counts | None]:
+        """The hosts of each gang; None for those that find no place, and when the time is up."""
         free, counts = Free(instance), list[Counts | None]([None] * len(instance.gangs))
         queue = list(range(len(instance.gangs)))
         if self.order == "largest":
@@ -37,7 +41,7 @@ class Rule(Heuristic, uses=()):
                 break
             counts[g] = self.place(free, instance.gangs[g])
             free.take(counts[g] or {})
-        return answer_of(instance, counts), {}
+        return counts
 
     @abstractmethod
     def place(self, free: Free, gang: Gang) -> Counts | None:

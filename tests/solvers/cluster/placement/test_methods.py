@@ -12,6 +12,7 @@ from ddlopt.instances.readers import convert
 from ddlopt.models.cluster import GangPlaces, PlacementInstance, bound, evaluate
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.catalogue import method
+from ddlopt.solvers.cluster.placement.free import cost
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import lp_relaxation
 
@@ -105,12 +106,20 @@ def test_kueue_takes_several_of_the_outermost_level_by_most_hosts():
     free = cluster([[4, 1], [3, 2]], [7])
     assert places_of("kueue:unconstrained=true", free) == (((0, 4), (2, 3)),)
     assert places_of("kueue", cluster([[4, 1], [3, 2]], [5])) == (((0, 4), (1, 1)),)
+    # A block has 5, and yet the leaves are chosen at once: the last host is where only one is free.
+    apart = cluster([[4, 2], [3, 1]], [5])
+    assert places_of("kueue", apart) == (((0, 4), (1, 1)),)
+    assert places_of("kueue:unconstrained=true", apart) == (((0, 4), (3, 1)),)
 
 
 def test_what_a_level_requires_is_never_given_from_elsewhere():
     instance = cluster([[4, 4]], [(4, "rack"), (4, "rack"), (1, "rack")], "max_gangs")
     assert places_of("kueue", instance) == (((0, 4),), ((1, 4),), ())
     assert of("kueue", cluster([[3, 3]], [(2, "rack"), (2, "rack"), (2, "rack")])).status is Status.NO_SOLUTION
+    for name in (*RULES, "slurm-block"):
+        # Of two blocks the gang has to be in one, in several racks where that is needed; both together are none.
+        assert {leaf for leaf, _ in places_of(name, cluster([[3, 1], [4, 4]], [(6, "block")]))[0]} == {2, 3}
+        assert of(name, cluster([[4], [4]], [(6, "block")], "max_gangs")).objective == 0
 
 
 def test_slurm_takes_the_fullest_block_that_suffices():
@@ -137,6 +146,12 @@ def test_hived_splits_cells_late():
     assert places_of("hived-cells", split) == (((3, 1),), ((0, 4), (1, 3)))
     several = cluster([[4, 4, 4]], [1, 7])
     assert places_of("hived-cells", several) == (((0, 1),), ((0, 3), (1, 4)))
+    # Whole racks that are needed to the last host before one that is split; of those, the one that suffices.
+    exactly = cluster([[4, 4, 4]], [1, 8])
+    assert places_of("hived-cells", exactly)[1] == ((1, 4), (2, 4))
+    assert places_of("hived-cells", cluster([[4, 4, 4]], [3, 2, 6]))[2] == ((1, 2), (2, 4))
+    # Racks that are full give nothing.
+    assert places_of("hived-cells", cluster([[4, 4, 4]], [4, 3, 3, 2]))[3] == ((1, 1), (2, 1))
 
 
 def test_gang_exchange_begins_with_a_start_and_ends_at_the_bound():
@@ -159,6 +174,47 @@ def test_gang_exchange_finds_what_the_rules_do_not():
     never = cluster([[20] * 4], [(9, "rack")] * 5 + [(5, "rack")] * 7, "fits")
     found = of("exact", never)
     assert (found.objective, found.bound, found.status) == (0, 0, Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("gangs", [[5, 3, 2], [4, 4, 2], [7, 2]])
+@pytest.mark.parametrize("objective", ["pairs", "crossings"])
+def test_the_search_counts_as_the_check_does(gangs, objective):
+    instance = cluster([[4, 1], [3, 2]], gangs, objective)
+    answer = of("kueue", instance).solution
+    counted = (cost(instance, gang, dict(runs)) for gang, runs in zip(instance.gangs, answer.places, strict=True))
+    assert sum(counted) == evaluate(instance, answer).objective
+
+
+def test_gang_exchange_is_never_worse_than_its_start_and_the_rules():
+    instance = cluster([[5, 3], [5, 6]], [3, 7, 3, 6], "crossings")
+    best = of("gang-exchange", instance)
+    unsearched = of("gang-exchange:rounds=0", instance)
+    assert best.objective == bound(instance) < unsearched.objective
+    # Runs of ranks may come to a leaf again.
+    hosts = [[(leaf, 1) for leaf, count in runs for _ in range(count)] for runs in best.solution.places]
+    none = method("gang-exchange:rounds=0", "cluster")
+    good = GangPlaces(instance="by-hand", places=hosts)
+    poor = GangPlaces(instance="by-hand", places=[[(0, 3)], [(1, 3), (2, 4)], [(3, 3)], [(0, 2), (2, 1), (3, 3)]])
+    for start, value in ((good, best.objective), (poor, unsearched.objective)):
+        assert evaluate(instance, start).feasible
+        found = none.solve(instance, Limits(gap=0), start=start)
+        assert (found.objective, found.message) == (value, "")
+
+
+def test_gang_exchange_stops_where_the_bound_says_that_no_more_gangs_fit():
+    instance = cluster([[4, 4]], [4, 4, 4], "max_gangs")
+    found = of("gang-exchange", instance)
+    assert (found.objective, found.bound, found.details["rounds"]) == (2, 2, 0)
+
+
+def test_what_gang_exchange_tells_on_the_way_is_what_places_for_all_cost():
+    sizes = [11, 9, 8, 8, 7, 7, 6, 6, 6, 6, 6]
+    instance = cluster([[20] * 4], [(size, "rack") for size in sizes])
+    assert of("kueue", instance).solution is None
+    found = of("gang-exchange", instance)
+    told = [point.incumbent for point in found.trace if point.incumbent is not None]
+    assert found.objective == len(sizes) == told[-1]
+    assert min(told) == found.objective
 
 
 def test_every_value_of_the_public_data_is_found():
