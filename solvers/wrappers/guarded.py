@@ -273,22 +273,35 @@ class _Watch:
                 over_s = self.elapsed_s - self.limit_s
                 if over_s >= 0:
                     delayed_s = self.process.delayed_s() if delayed_s is None else delayed_s
+                    asked = self.late
                     if self._is_stopped(over_s, self.process.delayed_s() - delayed_s):
                         self.process.kill()
-                        return ENDED, None
+                        kind, content = self._last_told()
+                        # It had ended by itself, while nobody listened: who is told of progress may be slow.
+                        self.late = asked if kind != ENDED else self.late
+                        return kind, content
                 left_s = -over_s if over_s < 0 else 0.05
             news = self.process.next(min(left_s, _WAIT_S))
-            if news is None:
-                continue
-            kind, content = news
-            if kind == POINT:
-                self.points.append(content)
-                if self.progress is not None:
-                    self.progress(content)
-            elif kind == SOLUTION:
-                self.kept = content
-            else:
+            if news is not None and not self._noted(news):
                 return news
+
+    def _noted(self, news: tuple[str, Any]) -> bool:
+        """Whether that is no end yet, but something to be passed on or kept."""
+        kind, content = news
+        if kind == POINT:
+            self.points.append(content)
+            if self.progress is not None:
+                self.progress(content)
+        elif kind == SOLUTION:
+            self.kept = content
+        return kind in (POINT, SOLUTION)
+
+    def _last_told(self) -> tuple[str, Any]:
+        """What a process that is killed had told before."""
+        while (news := self.process.next(0.0)) is not None:
+            if not self._noted(news):
+                return news
+        return ENDED, None
 
     def _is_stopped(self, over_s: float, delayed_s: float) -> bool:
         """Ask the process, so long after its limit; whether it is to be killed."""

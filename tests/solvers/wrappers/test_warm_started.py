@@ -93,6 +93,11 @@ def test_nothing_is_left_for_the_model_where_the_bound_is_met():
     assert not model.asked
 
 
+def test_no_model_is_built_after_ctrl_c():
+    result, _, model = opened({"objective": 4.0, "interrupted": True}, {"objective": 3.0})
+    assert (result.objective, result.interrupted, model.asked) == (4.0, True, [])
+
+
 def test_ctrl_c_in_the_heuristic_keeps_what_it_has():
     told = []
 
