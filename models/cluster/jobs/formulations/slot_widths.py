@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pyomo.environ as pyo
 
-from ddlopt.models.cluster.jobs.instance import JobsInstance, JobsSchedule, Stretch
+from ddlopt.models.cluster.jobs.instance import ClusterJob, JobsInstance, JobsSchedule, Stretch
 from ddlopt.models.contracts import Instance
 from ddlopt.models.covering import FormulationBase
 from ddlopt.models.errors import SolverError
@@ -32,6 +32,15 @@ class SlotWidths(FormulationBase):
         & \textstyle\sum_w y_{jkw} \le \sum_{h > k, w} z_{jhw}, \qquad \sum_{j, w} w (y_{jkw} + z_{jkw}) \le K \\
         & C_j = \textstyle\sum_{k, w} (k\, s\, z_{jkw} + t_j(w)\, a_{jkw}) \\
         & C_{\max} \ge C_j, \qquad L_j \ge C_j - d_j, \quad L_j \ge 0
+
+    A job may take :math:`\ell_j(w) = q_j t_j(w) / s` slots on w servers, hardly more than a whole number. It then needs
+    another slot for what solvers take for nothing. Its iterations, measured in slots on w servers and rounded up, say
+    so:
+
+    .. math::
+        \textstyle\sum_{k, v} \lceil \ell_j(w) / \ell_j(v) \rceil (y_{jkv} + z_{jkv}) \ge \lceil \ell_j(w) \rceil .
+
+    Widths in turn may leave as little, which these rows may not see; :meth:`read` then adds the next slot with servers.
 
     Ports
     -----
@@ -96,6 +105,11 @@ class SlotWidths(FormulationBase):
             for key in own:
                 most = min(1.0, float(1 / lengths[j, key[2]]))
                 rows["last_slot_has_its_iterations"][key] = term(block.done[key]) <= most * term(block.final[key])
+            for w in instance.jobs[j].widths:
+                if 0 < lengths[j, w] % 1 < INTEGRALITY_TOL:
+                    counted = {v: float(math.ceil(lengths[j, w] / lengths[j, v])) for v in instance.jobs[j].widths}
+                    taken = [(counted[key[2]], each[key]) for key in own for each in (block.full, block.final)]
+                    rows["little_that_is_left_has_a_slot"][j, w] = weighted(taken) >= float(math.ceil(lengths[j, w]))
             ends.append(
                 weighted(
                     [
@@ -115,6 +129,7 @@ class SlotWidths(FormulationBase):
             all_iterations_are_done="of every job",
             job_goes_on_until_it_is_done="a job that is done has no servers",
             last_slot_has_its_iterations="no more than fit into it",
+            little_that_is_left_has_a_slot="slots on a width for all iterations, rounded up",
             servers_are_there="no more than the cluster has",
             jobs_end_by_the_last="the makespan is the last end",
             jobs_are_late="behind their deadlines",
@@ -149,7 +164,6 @@ class SlotWidths(FormulationBase):
         SolverError
             If a width is there in part.
         """
-        slot = Fraction(instance.slot_s or 1)
         runs: list[dict[int, int]] = [{} for _ in instance.jobs]
         for name, family in (("full", block.full), ("final", block.final)):
             for (j, k, w), variable in family.items():
@@ -158,16 +172,12 @@ class SlotWidths(FormulationBase):
                     raise SolverError(f"{name}[{j}, {k}, {w}] is {value:.6g}, not a whole number")
                 if round(value):
                     runs[j][k] = w
-        found = []
-        for job, own in zip(instance.jobs, runs, strict=True):
-            left, kept = Fraction(1), []
-            for k in sorted(own):
-                # The check lets nothing pass here, so that a slot for what little is left is needed.
-                if left > 0:
-                    kept.append(Stretch(start=str(k), servers=own[k]))
-                    left -= slot / job.length_s(own[k])
-            found.append(tuple(kept))
-        return JobsSchedule(instance=instance.name, runs=tuple(found))
+        lefts = [_without_the_done(instance, job, own) for job, own in zip(instance.jobs, runs, strict=True)]
+        for job, own, left in zip(instance.jobs, runs, lefts, strict=True):
+            if 0 < left < INTEGRALITY_TOL:
+                _add_slot(instance, job, own, runs)
+        found = tuple(tuple(Stretch(start=str(k), servers=own[k]) for k in sorted(own)) for own in runs)
+        return JobsSchedule(instance=instance.name, runs=found)
 
     def objective_value(self, instance: JobsInstance, value: float) -> float:
         """Seconds, times weights."""
@@ -179,6 +189,26 @@ def _slots(instance: JobsInstance) -> int:
     slot = Fraction(instance.slot_s or 1)
     arrived = max(math.ceil(Fraction(job.arrival_s) / slot) for job in instance.jobs)
     return arrived + sum(math.ceil(max(job.length_s(w) for w in job.widths) / slot) for job in instance.jobs)
+
+
+def _without_the_done(instance: JobsInstance, job: ClusterJob, own: dict[int, int]) -> Fraction:
+    """Take the slots from a job in which it is done already; what part of it is left after all of them."""
+    left, slot = Fraction(1), Fraction(instance.slot_s or 1)
+    for k in sorted(own):
+        # The check lets nothing pass here, so that a slot for what little is left is needed.
+        if left <= 0:
+            del own[k]
+        else:
+            left -= slot / job.length_s(own[k])
+    return left
+
+
+def _add_slot(instance: JobsInstance, job: ClusterJob, own: dict[int, int], runs: list[dict[int, int]]) -> None:
+    """Give a job the first slot behind its own with servers for it, on the width that takes the fewest."""
+    width, k = min(job.widths), max(own) + 1
+    while sum(each.get(k, 0) for each in runs) + width > instance.servers:
+        k += 1
+    own[k] = width
 
 
 def _objective(block: pyo.Block, instance: JobsInstance, rows: Rows, ends: list[Sum]) -> Sum:

@@ -147,3 +147,22 @@ def test_a_slot_for_what_little_is_left_is_read_back():
     SlotWidths().build(host.inner, instance)
     SlotWidths().start(host.inner, instance, schedule)
     assert SlotWidths().read(host.inner, instance).runs == schedule.runs
+
+
+def test_a_slot_for_what_widths_in_turn_leave_is_added_where_servers_are_free():
+    """0.4 on one server and 0.6 less 5e-10 on two are not all; the slot behind them is somebody else's."""
+    jobs = [
+        {"name": "a", "iterations": 1, "step_s": [2.5, 1 / (0.6 - 5e-10)]},
+        {"name": "b", "iterations": 1, "step_s": [None, 1]},
+    ]
+    instance = JobsInstance.from_data({"name": "two", "servers": 2, "jobs": jobs, "mode": "slots", "slot_s": 1})
+    host = pyo.ConcreteModel()
+    SlotWidths().build(host, instance)
+    for family in (host.full, host.final):
+        for variable in family.values():
+            variable.set_value(0)
+    for variable in (host.full[0, 0, 1], host.final[0, 1, 2], host.final[1, 2, 2]):
+        variable.set_value(1)
+    found = SlotWidths().read(host, instance)
+    assert found.runs == runs([("0", 1), ("1", 2), ("3", 1)], [("2", 2)]).runs
+    assert evaluate(instance, found).feasible

@@ -78,6 +78,27 @@ def test_the_two_programs_for_slots_agree(seed):
         assert value_of(of(name, instance), instance) >= value_of(found, instance)
 
 
+@pytest.mark.parametrize(
+    ("servers", "steps"), [(1, (1 + 5e-10,)), (3, (2 + 1e-9, 1 + 5e-10)), (2, (3 + 1e-8, 1.5))], ids=str
+)
+def test_a_slot_for_less_than_solvers_see_is_counted(servers, steps):
+    """Another slot for half a tolerance of a job's work was left out, and the answer failed the check."""
+    jobs = [{"name": name, "iterations": 1, "step_s": steps} for name in "ab"]
+    instance = JobsInstance.from_data(
+        {"name": "little", "servers": servers, "jobs": jobs, "mode": "slots", "slot_s": 1}
+    )
+    found, best = of("slot-widths", instance), of("start-order", instance)
+    assert best.status is Status.OPTIMAL
+    assert value_of(found, instance) == pytest.approx(best.objective, rel=1e-9)
+
+
+def test_slots_for_what_widths_in_turn_leave_are_found():
+    jobs = [{"name": name, "iterations": 1, "step_s": [2.5, 1 / (0.6 - 5e-10)]} for name in "abc"]
+    instance = JobsInstance.from_data({"name": "little", "servers": 3, "jobs": jobs, "mode": "slots", "slot_s": 1})
+    found, best = of("slot-widths", instance), of("start-order", instance)
+    assert found.bound * (1 - 1e-9) <= best.objective <= value_of(found, instance)
+
+
 def test_the_efficient_width_that_does_not_fit_twice():
     instance = ddlopt.load("cluster/jobs-twins-k5")
     assert [of(name, instance).objective for name in ("exact", "sequential")] == [100, 110]
