@@ -16,7 +16,8 @@ def evaluate_pipeline(instance: PipelineInstance, solution: PipelinePlan, exact:
     instance : PipelineInstance
     solution : PipelinePlan
     exact : bool
-        In rational numbers; of memory the same is let pass as in floating point.
+        In rational numbers. Memory is added up in them in any case, as by exact methods and proofs: to the last digit
+        they lose no plan that is let pass here.
 
     Returns
     -------
@@ -39,19 +40,21 @@ def evaluate_pipeline(instance: PipelineInstance, solution: PipelinePlan, exact:
             names = f"edge from '{instance.layers[edge.maker].name}' to '{instance.layers[edge.user].name}'"
             wrong.append(Violation("no edge leads back", names, first, then))
     times: list[Number] = []
-    used: list[Number] = []
+    used: list[Fraction] = []
+    memory = Fraction(instance.memory_bytes)
     for place, stage in enumerate(solution.stages):
         times.append(_time(instance, stage, chosen[place], number))
         behind = sum(each.replicas for each in solution.stages[place:])
         flying = -(-behind // stage.replicas)
-        used.append(sum((number(o.kept_bytes) * flying + number(o.fixed_bytes) for o in chosen[place]), number(0)))
-        limit = let_pass(number(instance.memory_bytes))
-        if used[-1] > limit:
-            wrong.append(Violation("memory suffices", f"stage {place}", used[-1], number(instance.memory_bytes)))
+        used.append(
+            sum((Fraction(o.kept_bytes) * flying + Fraction(o.fixed_bytes) for o in chosen[place]), Fraction(0))
+        )
+        if used[-1] > let_pass(memory):
+            wrong.append(Violation("memory suffices", f"stage {place}", number(used[-1]), number(memory)))
     details: dict[str, Number] = {
         "stages": len(solution.stages),
         "devices": sum(stage.replicas * stage.tensor for stage in solution.stages),
-        "largest_memory_bytes": max(used),
+        "largest_memory_bytes": number(max(used)),
         "replicas": sum(stage.replicas for stage in solution.stages),
     }
     return Evaluation(max(times), tuple(wrong), details)
