@@ -23,9 +23,9 @@ FEASIBILITY_TOL = 1e-9
 """Excess over a limit that counts as rounding; a thousand times ``ROUNDING``, since inputs are rounded decimals too.
 
 Of ``evaluate``, also in rational numbers: 0.1 and 0.2, read as the fractions that they are, are more than 0.3. (Gossip
-has none there, as its answers can be scaled; memory of partitions has none at all.) And therefore of every model and
-heuristic: what they leave out for a limit must not be let pass by the check. Limits are raised by :func:`let_pass` and
-its neighbours, nowhere by hand. Absolute where a limit has no natural size, as with shares.
+has none there, as its answers can be scaled.) And therefore of every model and heuristic: what they leave out for a
+limit must not be let pass by the check. Limits are raised by :func:`let_pass` and its neighbours, nowhere by hand.
+Absolute where a limit has no natural size, as with shares.
 """
 
 BOUND_MARGIN = 1e-9

@@ -37,7 +37,7 @@ def check(instance, solution):
             broken.append(("nodes of one colour are on one device", f"colour {colour}"))
     for each in range(accelerators):
         used = sum(F(node.get("memory_bytes", 0)) for i, node in enumerate(nodes) if device[i] == each)
-        if used > instance["memory_bytes"]:
+        if used > F(instance["memory_bytes"]) * (1 + F(1e-9)):  # as `evaluate` allows: data are rounded
             broken.append(("accelerator's memory suffices", f"device {each}"))
     if not runs:
         return None, broken

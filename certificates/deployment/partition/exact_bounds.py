@@ -10,6 +10,7 @@ import networkx as nx
 
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import InfeasibleError, NotApplicableError
+from ddlopt.models.tolerances import let_pass_at_most
 
 _MOST_IDEALS = 3_000
 """Pairs of them are looked at: some seconds in plain Python."""
@@ -152,7 +153,7 @@ class _Loads:
 
     def __init__(self, instance: PartitionInstance, pieces: _Pieces, ideals: list[int], most: int | None) -> None:
         self.ideals, self.outputs, self.most = ideals, pieces.outputs, most
-        self.memory_bytes = Fraction(instance.memory_bytes)
+        self.memory_bytes = let_pass_at_most(Fraction(instance.memory_bytes))
         self.totals = [_totals(times, ideals) for times in (pieces.accelerator, pieces.processor)]
         self.never = [_bits(times) for times in (pieces.accelerator, pieces.processor)]
         self.memory = _totals(pieces.memory, ideals)

@@ -12,7 +12,7 @@ from ddlopt.frontier.deployment.partition.opening import opening
 from ddlopt.models.deployment.partition.ideals.ideals import rows_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
-from ddlopt.models.tolerances import IMPROVEMENT_TOL
+from ddlopt.models.tolerances import IMPROVEMENT_TOL, let_pass_at_most
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.deployment.partition.latency_search import LatencySearch
@@ -134,7 +134,7 @@ def _graph(instance: PartitionInstance) -> Graph:
         after_s,
         instance.accelerators,
         instance.subgraphs,
-        instance.memory_bytes,
+        let_pass_at_most(instance.memory_bytes),
     )
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ddlopt.models.deployment.partition.evaluate import evaluate_partition
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
 from ddlopt.models.errors import SolverError
-from ddlopt.models.tolerances import INTEGRALITY_TOL
+from ddlopt.models.tolerances import INTEGRALITY_TOL, let_pass, let_pass_at_least
 from ddlopt.models.units import between, in_units, unit_of
 
 FULL_MEMORY = 1e4
@@ -225,6 +225,7 @@ def _listed(instance: PartitionInstance, lots: Iterable[Sequence[int]]) -> float
     """The objective if each lot gets the device that has least to do after it; infinite where that is not feasible."""
     devices = [0] * len(instance.nodes)
     load, memory = [0.0] * instance.devices, [0.0] * instance.devices
+    most = let_pass_at_least(instance.memory_bytes)
     for lot in lots:
         need = math.fsum(instance.nodes[node].memory_bytes for node in lot)
         best, least = 0, math.inf
@@ -232,7 +233,7 @@ def _listed(instance: PartitionInstance, lots: Iterable[Sequence[int]]) -> float
             accelerator = device < instance.accelerators
             nodes = [instance.nodes[node] for node in lot]
             own = _sum_of([node.accelerator_s if accelerator else node.processor_s for node in nodes])
-            if not (accelerator and memory[device] + need > instance.memory_bytes) and load[device] + own < least:
+            if not (accelerator and memory[device] + need > most) and load[device] + own < least:
                 best, least = device, load[device] + own
         if least == math.inf:
             return math.inf
@@ -255,11 +256,11 @@ def _sum_of(times_s: Iterable[float | None]) -> float:
 
 
 def memory_parts(memory_bytes: npt.ArrayLike, instance: PartitionInstance) -> list[float]:
-    """What nodes or blocks need of an accelerator's memory, of which there is ``FULL_MEMORY``.
+    """What nodes or blocks need of an accelerator's memory, of which the check lets ``FULL_MEMORY`` pass.
 
     What does not fit by itself does not fit as well if it needs twice the memory.
     """
-    part = FULL_MEMORY * np.asarray(memory_bytes, dtype=np.float64) / instance.memory_bytes
+    part = FULL_MEMORY * np.asarray(memory_bytes, dtype=np.float64) / let_pass(instance.memory_bytes)
     found: list[float] = np.minimum(part, 2 * FULL_MEMORY).tolist()
     return found
 

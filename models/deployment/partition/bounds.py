@@ -9,7 +9,7 @@ from ddlopt.models.deployment.partition.blocks import Blocks, blocks_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.deployment.partition.latency import critical_path_s
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import ROUNDING, TINY
+from ddlopt.models.tolerances import ROUNDING, TINY, let_pass_at_most
 
 
 def partition_bound(instance: PartitionInstance) -> float:
@@ -92,7 +92,7 @@ def _balanced_s(
 
 def _refuse_what_does_not_fit(instance: PartitionInstance, blocks: Blocks) -> None:
     accelerator = np.isfinite(blocks.accelerator_s).all(axis=0) & bool(instance.accelerators)
-    accelerator &= blocks.memory_bytes <= instance.memory_bytes
+    accelerator &= blocks.memory_bytes <= let_pass_at_most(instance.memory_bytes)
     processor = np.isfinite(blocks.processor_s).all(axis=0) & bool(instance.processors)
     if instance.goal == "throughput" or len(instance.colours) == blocks.count:
         for block in np.flatnonzero(~accelerator & ~processor).tolist():
@@ -104,8 +104,7 @@ def _refuse_what_does_not_fit(instance: PartitionInstance, blocks: Blocks) -> No
                 "or nodes of it cannot run on one kind of device"
             )
     need = math.fsum(blocks.memory_bytes[~processor])
-    # The check rounds the sum of each device, and then lets nothing pass.
-    if need > instance.memory_bytes * instance.accelerators * (1 + ROUNDING):
+    if need > let_pass_at_most(instance.memory_bytes * instance.accelerators):
         raise InfeasibleError(
             f"'{instance.name}': nodes that cannot run on processors need {need:.15g} bytes, but "
             f"{instance.accelerators} accelerators have {instance.memory_bytes:.15g} each"

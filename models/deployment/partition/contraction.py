@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ddlopt.models.deployment.partition.blocks import Blocks, blocks_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
+from ddlopt.models.tolerances import let_pass_at_least
 
 
 def contracted(instance: PartitionInstance) -> Blocks:
@@ -25,7 +26,7 @@ def contracted(instance: PartitionInstance) -> Blocks:
     there = ((blocks.accelerator_s, instance.accelerators), (blocks.processor_s, instance.processors))
     kinds = [times for times, devices in there if devices]
     free = np.all([~(np.isfinite(times) & (times > 0)).any(axis=0) for times in kinds], axis=0)
-    free &= (blocks.memory_bytes == 0) | (total <= instance.memory_bytes)
+    free &= (blocks.memory_bytes == 0) | (total <= let_pass_at_least(instance.memory_bytes))
     target = list(range(blocks.count))
     pins = [set(each) for each in blocks.pins]
     order = set(blocks.order)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ddlopt.models.contracts import Evaluation, Number, Violation
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance
+from ddlopt.models.tolerances import let_pass
 
 _Place = TypeVar("_Place", bound=Hashable)
 _Unit = tuple[int, int]
@@ -67,6 +68,9 @@ class _Check:
             return sum(map(Fraction, values), Fraction(0))
         return math.fsum(values)
 
+    def _number(self, value: float) -> Number:
+        return Fraction(value) if self._exact else value
+
     def _on_accelerator(self, node: int) -> bool:
         return self._device[node] < self._instance.accelerators
 
@@ -94,9 +98,8 @@ class _Check:
         """Accelerators that hold too much."""
         found = []
         for device in range(self._instance.accelerators):
-            used = self._used(device)
-            if used > self._instance.memory_bytes:
-                limit = self._instance.memory_bytes
+            used, limit = self._used(device), self._number(self._instance.memory_bytes)
+            if used > let_pass(limit):
                 found.append(Violation("accelerator's memory suffices", f"device {device}", used, limit))
         return found
 

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from ddlopt.models.contracts import Part
 from ddlopt.models.deployment.family import DeploymentAnswer, DeploymentProblem
 from ddlopt.models.sizes import require_memory
+from ddlopt.models.tolerances import let_pass
 
 Goal = Literal["throughput", "latency"]
 
@@ -180,7 +181,7 @@ class PartitionInstance(DeploymentProblem):
                 f"nodes[{place}] ('{node.name}') runs nowhere: it needs accelerator_s with accelerators > 0, or "
                 "processor_s with processors > 0"
             )
-        if node.memory_bytes > self.memory_bytes:
+        if node.memory_bytes > let_pass(self.memory_bytes):
             raise ValueError(
                 f"nodes[{place}] ('{node.name}') needs {node.memory_bytes:.15g} bytes of an accelerator, which has "
                 f"memory_bytes {self.memory_bytes:.15g}, and it cannot run on a processor"

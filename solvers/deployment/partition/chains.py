@@ -11,7 +11,7 @@ from ddlopt.models.deployment.partition.ideals import kernels
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.errors import NoSolutionError
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass_at_least
 from ddlopt.solvers.heuristic import Clock
 
 FAMILY = "deployment"
@@ -32,9 +32,19 @@ class Chain(NamedTuple):
 
 
 def best_chain(
-    instance: PartitionInstance, blocks: Blocks, bits: Ints, limit_s: float, clock: Clock | None = None
+    instance: PartitionInstance,
+    blocks: Blocks,
+    bits: Ints,
+    limit_s: float,
+    clock: Clock | None = None,
+    most_bytes: float | None = None,
 ) -> Chain | None:
     """The partition of least largest load among those below ``limit_s``; None if there is none.
+
+    Parameters
+    ----------
+    most_bytes : float, optional
+        What an accelerator holds; what every check lets pass by default.
 
     Raises
     ------
@@ -61,7 +71,7 @@ def best_chain(
             order,
             k,
             cores,
-            instance.memory_bytes,
+            let_pass_at_least(instance.memory_bytes) if most_bytes is None else most_bytes,
             limit_s,
             spared,
             best,

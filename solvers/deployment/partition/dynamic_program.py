@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ddlopt.models.deployment.partition.blocks import as_contiguous
+from ddlopt.models.deployment.partition.blocks import Blocks, as_contiguous
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import InfeasibleError, NoSolutionError
-from ddlopt.models.tolerances import ROUNDING
+from ddlopt.models.tolerances import ROUNDING, let_pass_at_most
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits
-from ddlopt.solvers.deployment.partition.chains import best_chain, no_limit_s
+from ddlopt.solvers.deployment.partition.chains import Chain, best_chain, no_limit_s
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
 from ddlopt.solvers.heuristic import CertifiedMethod, Clock
 
@@ -89,14 +89,20 @@ class IdealProgram(CertifiedMethod, uses=("seed",)):
         details = {"ideals": float(len(bits))}
         limit_s = no_limit_s(blocks) if value is None else value * (1 - ROUNDING)
         try:
-            chain = best_chain(ordered, blocks, bits, limit_s, clock)
+            chain = best_chain(ordered, blocks, bits, limit_s, clock, let_pass_at_most(instance.memory_bytes))
         except NoSolutionError as late:
             if solution is None:
                 raise
             return MethodOutput(solution, details, message=str(late))
         if chain is not None:
-            solution = Partition(instance=instance.name, devices=blocks.devices_of_nodes(chain.devices))
             value, details["pairs"] = chain.load_s, float(chain.pairs)
+            if objective_of(ordered, _partition(instance, blocks, chain)) is None:
+                # A device has more than the check lets pass, by a hair: the load is a bound, and no more.
+                chain = best_chain(ordered, blocks, bits, limit_s)
+            if chain is not None:
+                solution = _partition(instance, blocks, chain)
+            elif solution is None:
+                raise NoSolutionError("no partition fits but for rounding")
         if solution is None:
             if not instance.contiguous:
                 raise NoSolutionError("there is no contiguous partition")
@@ -105,3 +111,7 @@ class IdealProgram(CertifiedMethod, uses=("seed",)):
         if instance.contiguous:
             return MethodOutput(solution, details, bound=value)
         return MethodOutput(solution, details, scope="contiguous", scope_bound=value)
+
+
+def _partition(instance: PartitionInstance, blocks: Blocks, chain: Chain) -> Partition:
+    return Partition(instance=instance.name, devices=blocks.devices_of_nodes(chain.devices))

@@ -13,6 +13,7 @@ from ddlopt.models.deployment.partition.ideals.ideals import costs_of, ideals_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.deployment.partition.latency import ordered
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import let_pass_at_least
 from ddlopt.solvers.deployment.partition.linear import along, lines, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -53,11 +54,11 @@ class LatencyGreedy(Heuristic, uses=()):
     def answer(self, instance: PartitionInstance, seed: int, clock: Clock, start: Any) -> Answer[Solution]:
         """One pass over the blocks."""
         blocks = ordered(instance)
-        devices, device, used = [], 0, 0.0
+        devices, device, used, most = [], 0, 0.0, let_pass_at_least(instance.memory_bytes)
         for block in range(blocks.count):
             need = float(blocks.memory_bytes[block])
-            runs = np.isfinite(blocks.accelerator_s[0, block]) and need <= instance.memory_bytes
-            if runs and device < instance.accelerators and used + need > instance.memory_bytes:
+            runs = np.isfinite(blocks.accelerator_s[0, block]) and need <= most
+            if runs and device < instance.accelerators and used + need > most:
                 device, used = device + 1, 0.0
             if not runs or device >= instance.accelerators:
                 devices.append(instance.accelerators)
@@ -133,7 +134,7 @@ def _sequence(
     """The best sequence of sets along some ideals; None if there is none, or the time is up."""
     costs = costs_of(blocks)
     sets = kernels.sums(bits, costs)
-    k = instance.accelerators
+    k, most = instance.accelerators, let_pass_at_least(instance.memory_bytes)
     best, back = np.full((len(bits), k + 1), np.inf), np.zeros((len(bits), k + 1), dtype=np.int64)
     best[0] = 0.0
     block_s = blocks.processor_s[0] if instance.processors else np.full(blocks.count, np.inf)
@@ -141,7 +142,7 @@ def _sequence(
         if clock.expired:
             return None
         until = min(len(bits), place + _EFFORT.portion)
-        kernels.least_sum(sets, costs.transfer, k, instance.memory_bytes, block_s, best, back, place, until)
+        kernels.least_sum(sets, costs.transfer, k, most, block_s, best, back, place, until)
     here, a = len(bits) - 1, int(np.argmin(best[-1]))
     if not np.isfinite(best[here, a]):
         return None

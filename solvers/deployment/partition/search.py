@@ -12,6 +12,7 @@ from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.errors import NoSolutionError
+from ddlopt.models.tolerances import let_pass_at_least
 from ddlopt.solvers.deployment.partition import kernels
 from ddlopt.solvers.deployment.partition.linear import Linear, objective_of
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
@@ -194,7 +195,7 @@ def work_of(instance: PartitionInstance, blocks: Blocks) -> kernels.Work:
         blocks.of_pass,
         costs.pins,
         instance.accelerators,
-        instance.memory_bytes,
+        let_pass_at_least(instance.memory_bytes),
     )
 
 

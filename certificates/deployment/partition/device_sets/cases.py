@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ddlopt.certificates.deployment.partition.device_sets.states import Output, Walk, walk_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance, refusal
 from ddlopt.models.errors import RefutedError
+from ddlopt.models.tolerances import let_pass
 
 ONE = 2**40
 """What stands for the limit of loads, and for the memory of an accelerator."""
@@ -64,7 +65,7 @@ def figures_of(instance: PartitionInstance, members: Sequence[Sequence[int]], li
         pins = tuple(sorted({block_of[each] for each in (maker, *users)}))
         if len(pins) > 1 and nodes[maker].transfer_s:
             outputs[pins] = outputs.get(pins, Fraction(0)) + Fraction(nodes[maker].transfer_s)
-    whole = Fraction(instance.memory_bytes)
+    whole = let_pass(Fraction(instance.memory_bytes))
     memory = (sum((Fraction(nodes[node].memory_bytes) for node in own), Fraction(0)) for own in members)
     return Figures(
         times([node.accelerator_s for node in nodes], instance.accelerators),

@@ -12,6 +12,7 @@ from ddlopt.models.deployment.partition.ideals import kernels
 from ddlopt.models.deployment.partition.ideals.ideals import costs_of, ideals_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.deployment.partition.latency import ordered
+from ddlopt.models.tolerances import let_pass
 
 # With more of them there are more sets than below anyway.
 MOST_IDEALS = 20_000
@@ -52,7 +53,7 @@ def _pieces(key: Key) -> Pieces | None:
         return None
     costs = costs_of(blocks)
     sets = kernels.sums(bits, costs)
-    small, large, load_s = pieces(sets, costs.transfer, instance.memory_bytes, 40 * MOST_SETS)
+    small, large, load_s = pieces(sets, costs.transfer, let_pass(instance.memory_bytes), 40 * MOST_SETS)
     if len(small) > 40 * MOST_SETS:
         return None
     inside = bits[large] & ~bits[small]

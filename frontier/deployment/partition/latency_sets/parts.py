@@ -14,6 +14,7 @@ from ddlopt.models.deployment.partition.blocks import Key
 from ddlopt.models.deployment.partition.ideals.ideals import ideals_of, rows_of
 from ddlopt.models.deployment.partition.instance import PartitionInstance
 from ddlopt.models.deployment.partition.latency import ordered
+from ddlopt.models.tolerances import let_pass_at_most
 
 Ints = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
@@ -36,9 +37,6 @@ class Effort:
 
 
 _EFFORT = Effort()
-
-_SLACK = 1 + 1e-12
-"""Of sums of bytes; what is found is checked without it."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ def _sets(
     holds = (inside[:, None] >> nodes) & np.uint64(1) != 0
     memory = np.array([instance.nodes[node].memory_bytes for node in order])
     work_s = np.where(holds, graph.accelerator_s, 0.0).sum(axis=1)
-    fits = (holds @ memory <= instance.memory_bytes * _SLACK) & np.isfinite(work_s)
+    fits = (holds @ memory <= let_pass_at_most(instance.memory_bytes)) & np.isfinite(work_s)
     inside, holds = inside[fits], holds[fits]
     nothing = np.uint64(0)
     before = np.bitwise_or.reduce(np.where(holds, needed, nothing), axis=1) & ~inside

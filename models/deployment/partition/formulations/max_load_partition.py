@@ -22,7 +22,7 @@ from ddlopt.models.deployment.partition.blocks import (
 from ddlopt.models.deployment.partition.contraction import contracted
 from ddlopt.models.deployment.partition.instance import Partition, PartitionInstance, refusal
 from ddlopt.models.linear import significant
-from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL
+from ddlopt.models.tolerances import BOUND_MARGIN, FEASIBILITY_TOL, let_pass_at_least
 
 _MOST = 8
 """Blocks of a device up to which packing rows count them: of more the rows say no more than the sum of loads."""
@@ -125,7 +125,7 @@ class MaxLoadPartition(FormulationBase):
         def blocks_are_placed(b: Any, v: int) -> Any:
             return 1, significant([(1.0, variable) for variable in on[v]]), 1
 
-        if math.fsum(blocks.memory_bytes) > instance.memory_bytes:
+        if math.fsum(blocks.memory_bytes) > let_pass_at_least(instance.memory_bytes):
             parts = memory_parts(blocks.memory_bytes, instance)
 
             @block.Constraint(range(slots.accelerators), doc="memory suffices")
@@ -298,7 +298,7 @@ def packing_rows(sizes: npt.NDArray[np.float64]) -> list[tuple[npt.NDArray[np.fl
 
     Of blocks larger than 1 / (m + 1) there are at most m; and with the dual feasible functions
     :math:`u_q(x) = \lfloor (q + 1) x \rfloor / q`, which take no more than 1 together wherever sizes do (at whole
-    numbers (q + 1) x, where u would be x, sizes are rounded down). The check lets nothing pass; sizes are rounded.
+    numbers (q + 1) x, where u would be x, sizes are rounded down). Sizes may be off by rounding.
     """
     found: dict[tuple[float, ...], tuple[npt.NDArray[np.float64], float]] = {}
     for size in np.unique(sizes[sizes > 1 / (_MOST + 1)]).tolist():

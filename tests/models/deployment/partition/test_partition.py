@@ -236,7 +236,7 @@ def test_what_no_accelerator_can_take_is_infeasible() -> None:
 
 
 def test_sums_in_another_order_make_nothing_infeasible() -> None:
-    """The check rounds the sum once; added up one by one these are more than 0.6."""
+    """Added up one by one these are more than 0.6."""
     nodes = [node(processor_s=None, memory_bytes=size) for size in (0.1, 0.2, 0.3)]
     instance = diamond(nodes=nodes, edges=[], accelerators=1, memory_bytes=0.6)
     found = checked(instance, 0, 0, 0)
