@@ -13,7 +13,7 @@ from ddlopt.models.compression.forward.schedule import planned
 from ddlopt.models.compression.sfb.instance import SfbInstance, SfbSelection
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, plain_option
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan
-from ddlopt.models.compression.timeline.units import excess_room
+from ddlopt.models.compression.timeline.units import sure_room
 from ddlopt.models.errors import NoSolutionError
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
@@ -77,7 +77,7 @@ class Everything(Heuristic, uses=()):
         choices = choices_of(timeline)
         order = np.lexsort((choices.encode_s, choices.occupation_s), axis=1)
         excess = choices.error - choices.error.min(axis=1, keepdims=True)
-        room = excess_room(timeline)
+        room = sure_room(timeline)
         left = np.inf if room is None else room
         chosen = [0] * timeline.size
         for i in np.argsort(-choices.bytes, kind="stable").tolist():

@@ -7,8 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import ddlopt
 from ddlopt import instances
 from ddlopt.models.catalogue import problem_of
+from ddlopt.models.compression import LevelInstance
+from ddlopt.models.compression.timeline.choices import as_timeline
+from ddlopt.models.errors import InstanceError
 from ddlopt.models.tolerances import (
     FEASIBILITY_TOL,
     left_let_pass,
@@ -55,6 +59,26 @@ def test_of_pipelines_the_checks_let_pass_the_same_to_the_last_digit():
         assert both[0] == both[1]
         told.append(both[0])
     assert (told[0], told[-1]) == (False, True)
+
+
+def test_a_budget_of_errors_in_decimals_is_no_less_than_the_least_of_them():
+    """0.1 and 0.2 are more than 0.3; the check lets that pass, and the data were refused."""
+    gradients = [
+        {
+            "name": f"{error}",
+            "shape": [8, 8],
+            "compressor": "powersgd",
+            "curve": {"kind": "points", "levels": [1, 2], "errors": [1, error]},
+            "wire_s_per_level": 1,
+        }
+        for error in (0.1, 0.2)
+    ]
+    levels = LevelInstance.from_data({"name": "decimals", "error_budget": 0.3, "gradients": gradients})
+    for instance in (levels, as_timeline(levels)):
+        found = ddlopt.solve(instance, "none")
+        assert (found.objective, found.checked) == (4.0, True)
+    with pytest.raises(InstanceError, match="no choice of levels has less than"):
+        levels.changed(error_budget=0.3 * (1 - 2e-9))
 
 
 def test_the_check_is_between_what_bounds_and_what_searches_are_told():

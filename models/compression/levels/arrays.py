@@ -59,7 +59,11 @@ class LevelArrays:
         )
         """(n,) of exponential curves; not a number for others."""
         self.goal = instance.goal
-        budget = instance.error_budget if instance.goal == "time" else instance.kept_time_s
+        budget = instance.kept_time_s
+        if instance.goal == "time":
+            assert instance.error_budget is not None
+            # The least error may be more, by what the check lets pass.
+            budget = max(instance.error_budget, float(self.errors[:, -1].sum()))
         assert budget is not None
         self.budget: float = budget
         """Of the error, or in seconds where the error is minimised."""

@@ -162,7 +162,7 @@ class LevelInstance(CompressionProblem):
         wanted, other = ("error_budget", "time_budget_s") if self.goal == "time" else ("time_budget_s", "error_budget")
         if getattr(self, wanted) is None or getattr(self, other) is not None:
             raise ValueError(f"goal '{self.goal}' needs {wanted}, and no {other}")
-        if self.error_budget is not None and self.error_budget < self.least_error:
+        if self.error_budget is not None and let_pass(self.error_budget) < self.least_error:
             raise ValueError(
                 f"error_budget is {self.error_budget:.12g}, but no choice of levels has less than {self.least_error!r}"
             )

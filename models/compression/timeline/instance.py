@@ -11,6 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem, Goal, refuse_disorder
 from ddlopt.models.contracts import Instance, Part, without
 from ddlopt.models.errors import SolutionError
+from ddlopt.models.tolerances import let_pass
 
 Compressor = Literal["none", "fp16", "top_k", "dgc", "random_k", "qsgd", "sign", "onebit", "powersgd", "sfb"]
 
@@ -267,7 +268,7 @@ class CompressionInstance(CompressionProblem):
         if self.goal == "error" and self.error_budget is not None:
             raise ValueError("error_budget belongs to goal 'time'; remove it, or minimise the time")
         least = self.least_error
-        if self.error_budget is not None and self.error_budget < least:
+        if self.error_budget is not None and let_pass(self.error_budget) < least:
             raise ValueError(f"error_budget is {self.error_budget:.12g}, but no choice has less than {least!r}")
 
     @property

@@ -8,7 +8,7 @@ from ddlopt.models.compression.timeline.bounds import closed_form
 from ddlopt.models.compression.timeline.choices import Choices, as_timeline, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
 from ddlopt.models.remembered import remembered
-from ddlopt.models.tolerances import let_pass
+from ddlopt.models.tolerances import ROUNDING, let_pass, let_pass_at_least
 from ddlopt.models.units import between, unit_of
 
 LEAST_TIME = 1e-6
@@ -57,10 +57,26 @@ def error_unit(instance: CompressionInstance | LevelInstance) -> float:
 
 
 def excess_room(instance: CompressionInstance | LevelInstance) -> float | None:
-    """How far the check lets the error exceed the least there is; None without a budget."""
+    """How far some check may let the error exceed the least there is, however it adds up; None without a budget."""
     if instance.error_budget is None:
         return None
-    return let_pass(instance.error_budget) - instance.least_error
+    return may_pass(instance.error_budget) - instance.least_error
+
+
+def sure_room(instance: CompressionInstance | LevelInstance) -> float | None:
+    """How far every check lets the error exceed the least there is; None without a budget."""
+    if instance.error_budget is None:
+        return None
+    return max(0.0, let_pass_at_least(instance.error_budget) - instance.least_error)
+
+
+def may_pass(budget: float) -> float:
+    """The most that some check lets pass of a budget, with what sums in floating point are off by.
+
+    Hardly more than :func:`~ddlopt.models.tolerances.let_pass`, so that an exact method rarely finds what the check
+    refuses; and never less than it, as its bounds would pass a solution.
+    """
+    return let_pass(budget) * (1 + ROUNDING)
 
 
 def error_limit(instance: CompressionInstance | LevelInstance) -> float:
@@ -74,7 +90,7 @@ def time_limit(instance: CompressionInstance | LevelInstance) -> float:
     """The time budget in units, for its row, with what the check lets pass."""
     assert instance.time_budget_s is not None
     # A budget that no plan can use up is not written down as what it is: solvers do not like 1e12.
-    return let_pass(min(instance.time_budget_s, 2 * most_s(instance))) / time_unit_s(instance)
+    return may_pass(min(instance.time_budget_s, 2 * most_s(instance))) / time_unit_s(instance)
 
 
 def least_s(timeline: CompressionInstance, choices: Choices) -> float:

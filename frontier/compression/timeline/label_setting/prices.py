@@ -11,9 +11,9 @@ from ddlopt.frontier.compression.timeline.label_setting.kernels import Floats, M
 from ddlopt.frontier.compression.timeline.label_setting.search import Pass, Prices
 from ddlopt.models.compression.timeline.choices import Choices, choices_of
 from ddlopt.models.compression.timeline.instance import CompressionInstance
-from ddlopt.models.compression.timeline.units import excess_room
+from ddlopt.models.compression.timeline.units import excess_room, may_pass
 from ddlopt.models.errors import InfeasibleError
-from ddlopt.models.tolerances import ROUNDING, let_pass
+from ddlopt.models.tolerances import ROUNDING
 
 _HAIR = 10 * ROUNDING
 """Added to the weight of every option, so that none has no weight at all."""
@@ -77,7 +77,7 @@ class Pricing:
     def time_limit_s(self) -> float:
         """The time budget, with what the check lets pass."""
         budget = self.instance.time_budget_s
-        return np.inf if budget is None else let_pass(budget)
+        return np.inf if budget is None else may_pass(budget)
 
     @cached_property
     def relaxed(self) -> DualBound:

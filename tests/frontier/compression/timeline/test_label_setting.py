@@ -25,6 +25,7 @@ from ddlopt.models.compression import (
     LevelInstance,
     Option,
     PointCurve,
+    evaluate,
 )
 from ddlopt.models.compression.timeline.candidate_messages import candidate_messages
 from ddlopt.models.compression.timeline.formulations.overlap_timeline import OverlapTimeline
@@ -46,6 +47,23 @@ def test_tiny_timelines_of_all_kinds(seed):
     result = solved(instance)
     assert result.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
     assert result.bound == pytest.approx(best, rel=1e-10, abs=1e-12)
+
+
+@for_each("seed", seeds(6, 60))
+def test_no_bound_passes_a_plan_that_uses_a_budget_to_the_last_digit_let_pass(seed):
+    """The check and the labels add up in different orders, and budgets were raised by no more than the check's."""
+    instance = random_timeline_case(np.random.default_rng(7000 + seed), budget=True, whole=False)
+    objective, plan = brute_force(instance)
+    name, figure = ("error_budget", "error") if instance.goal == "time" else ("time_budget_s", "time_s")
+    used = evaluate(instance, plan).details[figure]
+    if used == 0:
+        return  # no limit is near
+    for digits in range(-3, 4):
+        tight = instance.model_copy(update={name: used / (1 + 1e-9) * (1 + digits * np.finfo(float).eps)})
+        if evaluate(tight, plan).feasible:
+            result = solved(tight)
+            assert result.objective is None or result.objective >= objective * (1 - 1e-9)
+            assert result.bound <= objective * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", seeds(6, 60))
