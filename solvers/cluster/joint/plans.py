@@ -13,7 +13,7 @@ from ddlopt.models.cluster.jobs.instance import JobsInstance
 from ddlopt.models.cluster.joint.bounds import simple_step_bound
 from ddlopt.models.cluster.joint.instance import NESTED, Choice, JointInstance
 from ddlopt.models.contracts import Solution
-from ddlopt.models.errors import ContradictionError, DdloptError, InstanceError
+from ddlopt.models.errors import ContradictionError, DdloptError, InstanceError, SolutionError
 from ddlopt.models.files import write_whole
 from ddlopt.models.problem import path_of
 from ddlopt.models.tolerances import ROUNDING
@@ -101,11 +101,20 @@ class Plans:
     def _first(self, choice: Choice) -> Known:
         simple = simple_step_bound(self.instance, choice)
         found = Known(math.inf, closed=True) if simple is None else Known(simple)
-        if self._kept is not None:
-            with suppress(OSError, ValueError, KeyError):
-                told = json.loads(self._file(choice).read_text(encoding="utf-8"))
-                self._take(found, choice, Outcome(told["lower"], told["answer"], False, False))
+        before = None if self._kept is None else self._found_before(choice)
+        if before is not None:
+            with suppress(SolutionError):
+                self._take(found, choice, before)
         return found
+
+    def _found_before(self, choice: Choice) -> Outcome | None:
+        """What an earlier run has kept; None where there is nothing, or a file that somebody has spoiled."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            told = json.loads(self._file(choice).read_text(encoding="utf-8"))
+            lower = float(told["lower"])
+            if math.isfinite(lower):  # that there is no plan is not kept, and would be believed
+                return Outcome(lower, told["answer"], False, False)
+        return None
 
     def _file(self, choice: Choice) -> Path:
         inner = self.instance.inner(choice)

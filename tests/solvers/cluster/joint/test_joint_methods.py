@@ -99,6 +99,28 @@ def test_what_was_found_is_kept_and_found_again(tmp_path):
     )
 
 
+SPOILED = (
+    "",
+    "[]",
+    "5",
+    '{"lower": 0}',
+    '{"lower": "much"}',
+    '{"lower": null}',
+    '{"lower": Infinity}',
+    '{"lower": 0}5',
+)
+
+
+@for_each("told", [each.replace("}", ', "answer": null}') for each in SPOILED] + ['{"lower": 0}'])
+def test_a_spoiled_file_of_what_was_found_says_nothing(tmp_path, told):
+    instance = drawn(0, workloads=("tiny-step",), servers=8, widths=(2, 4, 8))
+    fresh = Plans(instance, Clock(Limits(), None), 1e-6, kept=str(tmp_path))
+    for choice in fresh.pairs.values():
+        fresh._file(choice).write_text(told, encoding="utf-8")
+    again = Plans(instance, Clock(Limits(), None), 1e-6, kept=str(tmp_path))
+    assert [own.lower for own in again.all_known()] == [own.lower for own in fresh.all_known()]
+
+
 @pytest.mark.slow
 def test_processes_give_the_same():
     instance = drawn(1)
