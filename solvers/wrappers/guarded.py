@@ -5,7 +5,6 @@ kept here. Where the process does not end by itself it is asked to, then killed,
 and is the answer.
 """
 
-import math
 import os
 import signal
 import sys
@@ -269,7 +268,7 @@ class _Watch:
         delayed_s: float | None = None
         while True:
             left_s = _WAIT_S
-            if self.limit_s is not None and math.isfinite(self.limit_s) and not pressed:
+            if self.limit_s is not None and not pressed:
                 over_s = self.elapsed_s - self.limit_s
                 if over_s >= 0:
                     delayed_s = self.process.delayed_s() if delayed_s is None else delayed_s

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import ddlopt
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, TracePoint
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
@@ -21,6 +21,9 @@ FOUND = TopologyFinder().solve(TINY, Limits())
 def test_gigabytes_are_bytes():
     assert (memory_limit(None), memory_limit(2.5), memory_limit(1e-9)) == (None, 2_500_000_000, 1)
     assert memory_limit(2**33 - 1) < 2**63
+    for odd in ("8", 0, 2**33):
+        with pytest.raises(OptionError, match=f"a positive number of gigabytes, got {odd}"):
+            memory_limit(odd)
 
 
 @pytest.mark.parametrize(

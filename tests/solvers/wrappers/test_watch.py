@@ -1,6 +1,9 @@
 """What a guard makes of what its process tells and of how it ends, without a process."""
 
+import math
 import signal
+import threading
+from types import SimpleNamespace
 
 import pytest
 from volume import for_each
@@ -162,7 +165,42 @@ def test_what_ended_while_nobody_listened_was_not_late(solve):
         solve(Process((PROBLEM, SolverError("odd figures"))), GB, Limits(1e-6), grace=at_once)
 
 
-@for_each("time_s", [None, 1e9])
+def test_only_what_the_machine_does_after_the_limit_is_an_excuse(monkeypatch):
+    now = [100.0]
+
+    class Deaf(Process):
+        def next(self, wait_s):
+            now[0] += wait_s
+
+        def delayed_s(self):
+            return 100.0  # all of it before the limit
+
+    process, grace = Deaf(), Grace(ask_s=2.0, ask_part=0.0, stop_s=4.0, stop_part=0.0, patience=1000.0)
+    monkeypatch.setattr(guarded, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    watch = _Watch(process, 10.0, grace, None, began=100.0)
+    assert watch.answer([]) == (ENDED, None)
+    assert process.done == ["asked", "killed"]
+    assert 14.0 <= watch.elapsed_s < 14.1
+
+
+def test_what_a_method_says_in_time_is_its_answer_whatever_it_told_before(solve):
+    assert solve(Process(KEPT, (RESULT, NOTHING))).solution is None
+
+
+def test_a_guard_can_be_switched_off(monkeypatch):
+    monkeypatch.setattr(guarded, "address_space_left_bytes", lambda: 3 * GB)
+    monkeypatch.delenv("DDLOPT_GUARD", raising=False)
+    assert guarded.machine_gigabytes() == 3.0
+    seen = []
+    other = threading.Thread(target=lambda: seen.append(guarded.can_guard()))
+    other.start()
+    other.join()
+    assert seen == [False]
+    monkeypatch.setenv("DDLOPT_GUARD", "off")
+    assert guarded.machine_gigabytes() is None
+
+
+@for_each("time_s", [None, 1e9, math.inf])
 def test_nobody_is_asked_before_the_limit(solve, time_s):
     process = Process(None, None, (RESULT, FOUND))
     solve(process, limits=Limits(time_s))

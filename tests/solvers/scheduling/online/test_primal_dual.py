@@ -94,7 +94,8 @@ def test_the_plan_is_the_best_at_its_prices(utility, preemptive):
 def test_plans_use_only_widths_that_pay_by_their_price():
     # One worker does 1 in a slot, two also 1, five 1.92 and eight 2.91: only 1 and the most are on the envelope.
     few = cluster([job("wide", 8, 100.0, timing=RING, utility=Capped(value=100.0))], 4, 8)
-    plan = _Prices(few, False)._plan(state_of(few), 0, np.array([0.1, 0.1, 0.6, 2.0]), np.array([8, 5, 8, 8]))
+    # Seven more workers add 1.91: they pay at 0.24 and not at 0.5; one worker alone pays at 0.5 as well.
+    plan = _Prices(few, False)._plan(state_of(few), 0, np.array([0.24, 0.1, 0.5, 2.0]), np.array([8, 5, 8, 8]))
     assert plan == {0: 8, 1: 5, 2: 1}
 
 
@@ -107,6 +108,37 @@ def test_prices_rise_from_half_the_least_worth_to_the_largest():
     assert prices.highest.tolist() == [5.0]
     prices.promised[:, 0] = [0.0, 1.0, 2.0]
     assert prices.prices(np.arange(3))[:, 0] == pytest.approx([0.25, np.sqrt(0.25 * 5.0), 5.0])
+
+
+def test_the_largest_worth_is_that_of_what_a_slot_can_do():
+    jobs = [job(name, 1, 4.0, utility=Logarithmic(value=3.0)) for name in ("slow", "as slow")]
+    few = cluster(jobs, slots=8, gpus=1)
+    prices = _Prices(few, False)
+    prices._set_prices(state_of(few))
+    assert prices.highest.tolist() == [few.jobs[0].utility.of(0.25)]
+    assert prices.lowest.tolist() == [few.jobs[0].utility.of(1.0) / 4 / 2]
+
+
+def test_no_more_is_promised_than_there_is():
+    wide = job("wide", 2, 40.0, demand={"gpu": 2.0}, utility=Capped(value=100.0))
+    few = cluster([wide, wide.model_copy(update={"name": "next"})], slots=2, gpus=5)
+    prices, state = _Prices(few, False), state_of(few)
+    prices._set_prices(state)
+    prices.promised[1, 0] = 3.0
+    prices._admit(state, 0)
+    assert prices.plans == {0: {0: 2}, 1: {0: 1}}
+    assert prices.promised[:, 0].tolist() == [4.0, 5.0]
+    prices._admit(state, 1)
+    assert (prices.plans, prices.admitted) == ({0: {0: 2}, 1: {0: 1}}, 1)
+
+
+@for_each(("watts", "admitted"), [(1.0, 1), (4.0, 0)])
+def test_a_job_that_is_worth_less_than_its_energy_is_turned_away(watts, admitted):
+    few = cluster([job("one", 1, 1.0, utility=Capped(value=6.0))], slots=1, energy_price_per_j=1.0)
+    servers = [few.servers[0].model_copy(update={"worker_w": watts, "idle_w": watts})]
+    value, _, details = solve(few.changed(servers=servers))
+    assert details["admitted_jobs"] == admitted
+    assert value == (6.0 - 2 * watts) * admitted
 
 
 def test_a_job_of_little_worth_is_turned_away_once_prices_have_risen():
@@ -125,6 +157,13 @@ def test_room_left_over_goes_to_those_admitted_if_asked():
         drawn = random_instance(rng, jobs=4, slots=4)
         more += solve(drawn, fill=True)[0] - solve(drawn)[0] > 1e-6
     assert more > 5
+
+
+@for_each(("gpus", "fill", "slots"), [(2, False, [0, 1, 2]), (2, True, [0, 0, 1]), (3, True, [0, 0, 0])])
+def test_those_whose_turn_is_next_come_first_where_room_is_left(gpus, fill, slots):
+    jobs = [job(f"j{k}", 1, 1.0, utility=Capped(value=1.0)) for k in range(3)]
+    _, schedule, _ = solve(cluster(jobs, 3, gpus), fill=fill)
+    assert [run.start for run in sorted(schedule.runs, key=lambda run: run.job)] == slots
 
 
 def test_it_refuses_to_leave_jobs_unfinished_that_must_be():
