@@ -27,7 +27,7 @@ def test_a_job_begins_as_early_as_its_servers_are_free_for_all_its_time():
 def test_slots_are_given_in_the_order_of_the_list_from_arrivals_on():
     # Slots of 2 s. The second job waits until both servers are free; the third arrives with slot 5, the last within 8.
     instance = jobs(
-        2, [(0, [4], {}), (0, [None, 2], {}), (10, [2], {}), (15, [1], {})], mode="slots", slot_s=2
+        2, [(0, [1], {"iterations": 4}), (0, [None, 2], {}), (10, [2], {}), (15, [1], {})], mode="slots", slot_s=2
     )  # fmt: skip
     found = starts(_slots(instance, [0, 1, 2, 3], [1, 2, 1, 1]))
     assert found == [[("0", 1), ("1", 1)], [("2", 2)], [("5", 1)], [("8", 1)]]

@@ -156,6 +156,30 @@ def test_finish_time_shares_are_the_least_ratio():
         assert needed < 1
 
 
+@for_each("jobs", [1, 2, 5])
+def test_the_ratio_of_jobs_that_are_alike_is_by_hand(jobs):
+    # Each has an equal part of one accelerator, 5 s ago it came, and alone it would take 4 s.
+    every = np.ones(jobs)
+    shares, level = finish_time_shares(2 * every[:, None], every, np.ones(1), 10 * every, 5 * every, 4 * every)
+    assert level == pytest.approx((5 + jobs * 10 / 2) / 4, rel=2e-3)
+    assert level >= (5 + jobs * 10 / 2) / 4 * (1 - 1e-9)
+    assert shares.ravel() == pytest.approx(every / jobs, rel=2e-2)
+
+
+def test_what_makes_no_shares_is_one_line():
+    one, two = np.ones(1), np.ones(2)
+    idle = np.array([[1.0], [0.0]])
+    with pytest.raises(OptionError, match="job 1 has throughput on no type"):
+        finish_time_shares(idle, two, one, two, two, two)
+    with pytest.raises(OptionError, match="job 1 has throughput on no type"):
+        cost_shares(idle, two, one, one)
+    for steps, alone in ((np.array([1.0, 0.0]), two), (two, np.array([1.0, 0.0]))):
+        with pytest.raises(OptionError, match="job 1 has a width or number of steps that is not positive"):
+            finish_time_shares(two[:, None], two, one, steps, two, alone)
+    with pytest.raises(OptionError, match="throughputs are 2 x 1"):
+        finish_time_shares(two[:, None], two, one, one, two, two)
+
+
 def _least_scale(throughputs, widths, accelerators, need, rng):
     """The largest level over many random shares, none of which may reach 1."""
     best = 0.0
