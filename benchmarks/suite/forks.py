@@ -65,7 +65,7 @@ class Collected:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = list(session.items)
         for file in self.changes:  # what tests would import only when they run is changed, too
-            import_module(".".join(("ddlopt", *file.relative_to(ROOT).with_suffix("").parts)))
+            import_module(module_of(file))
         told = in_fork(lambda: self._alone(items))
         self._find()
         assert told is not None, "the tests do not end before anything is changed"
@@ -168,6 +168,12 @@ class Collected:
             if self.failed:
                 return {"seen": True}
         return {"seen": False}
+
+
+def module_of(file: Path) -> str:
+    """The module of a file: storeys are parts of the package, and the front door is the package itself."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts if parts[0] == "ddlopt" else ("ddlopt", *parts)).removesuffix(".__init__")
 
 
 def _run(item: pytest.Item, following: pytest.Item | None) -> None:

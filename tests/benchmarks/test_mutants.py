@@ -50,6 +50,18 @@ def test_lines_of_a_statement_are_those_without_the_statements_in_it():
     assert forks._same_statement(tree, 5) == {5}
 
 
+def test_files_are_imported_as_whoever_uses_them_does():
+    """A file that is imported under another name too is changed in a copy that no test calls."""
+    files = {
+        "ddlopt/api.py": "ddlopt.api",
+        "ddlopt/cli/__init__.py": "ddlopt.cli",
+        "models/units.py": "ddlopt.models.units",
+    }
+    assert {file: forks.module_of(forks.ROOT / file) for file in files} == files
+    for file in files:
+        assert all((forks.ROOT / test).exists() for test in mutants.tests_of(forks.ROOT / file))
+
+
 def test_functions_are_found_that_are_frozen():
     """What compiles kernels freezes all objects, and a change that is put into no function is seen by no test."""
     file = Path(bounds.__file__).resolve()
