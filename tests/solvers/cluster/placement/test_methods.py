@@ -13,8 +13,10 @@ from ddlopt.models.cluster import GangPlaces, PlacementInstance, bound, evaluate
 from ddlopt.models.errors import InstanceError
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.cluster.placement.free import cost
+from ddlopt.solvers.cluster.placement.gang_exchange import GangExchange
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.exact import lp_relaxation
+from ddlopt.solvers.heuristic import Clock
 
 RULES = ("kueue", "slurm-block", "hived-cells", "gang-exchange", "kueue:order=largest", "kueue:unconstrained=true")
 
@@ -205,6 +207,12 @@ def test_gang_exchange_stops_where_the_bound_says_that_no_more_gangs_fit():
     instance = cluster([[4, 4]], [4, 4, 4], "max_gangs")
     found = of("gang-exchange", instance)
     assert (found.objective, found.bound, found.details["rounds"]) == (2, 2, 0)
+
+
+def test_gang_exchange_stops_when_the_time_is_up():
+    instance = cluster([[4, 4]], [4, 4, 4], "max_gangs")
+    _, details = GangExchange().answer(instance, 0, Clock(Limits(1e-9), None), None)
+    assert details == {"rounds": 0}
 
 
 def test_what_gang_exchange_tells_on_the_way_is_what_places_for_all_cost():

@@ -7,7 +7,7 @@ from volume import for_each, slow
 
 from benchmarks.scheduling.gavel_makespan import bisection, jobs
 from ddlopt.models.errors import OptionError, SolverError
-from ddlopt.models.scheduling import SchedulingInstance, evaluate
+from ddlopt.models.scheduling import Capped, SchedulingInstance, evaluate
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.online.allox import AlloX
@@ -65,6 +65,17 @@ def test_srtf_pushes_the_long_job_aside():
     assert widths(ShortestRemainingTime(), problem)[:5].tolist() == [[2, 0], [0, 2], [2, 0], [2, 0], [2, 0]]
 
 
+def test_srtf_counts_slots_and_not_work():
+    problem = instance([("narrow", 0, 1, 1, 4), ("wide", 0, 2, 2, 6)], gpus=2)
+    assert widths(ShortestRemainingTime(), problem)[:4].tolist() == [[0, 2], [0, 2], [0, 2], [1, 0]]
+
+
+def test_thresholds_of_las_are_worker_seconds():
+    problem = instance([("a", 0, 2, 2, 20), ("b", 0, 2, 2, 20)], gpus=2, slot_s=2.0)
+    queues = LeastAttainedService(thresholds_s=(8.0,))
+    assert widths(queues, problem)[:4].tolist() == [[2, 0], [2, 0], [0, 2], [0, 2]]
+
+
 def test_las_serves_who_had_least():
     problem = instance([("a", 0, 2, 2, 4), ("b", 0, 2, 2, 4)], gpus=2)
     assert widths(LeastAttainedService(), problem)[:4].tolist() == [[2, 0], [0, 2], [2, 0], [0, 2]]
@@ -82,6 +93,31 @@ def test_drf_equalises_dominant_shares():
     assert widths(DominantResourceFairness(), SchedulingInstance.from_data(data)).tolist() == [[3, 2]]
 
 
+def demanding(jobs, capacity):
+    """Jobs (demand, least and most workers, mini-batches) on one server in one slot."""
+    made = [
+        {"name": str(n), "min_workers": low, "max_workers": high, "minibatches": left, "timing": LINEAR}
+        | {"demand": demand}
+        for n, (demand, low, high, left) in enumerate(jobs)
+    ]
+    data = {"name": "hand", "slots": 1, "slot_s": 1.0, "servers": [{"capacity": capacity}], "jobs": made}
+    return SchedulingInstance.from_data(data)
+
+
+def test_drf_looks_at_the_resource_of_which_a_job_takes_most():
+    # Of 18 CPUs and 9 GB the first takes 4/9 by a worker and the second 1/6: that is behind until it has three.
+    jobs = [({"cpu": 1, "gb": 4}, 1, 2, 100), ({"cpu": 3, "gb": 1}, 1, 6, 100)]
+    assert widths(DominantResourceFairness(), demanding(jobs, {"cpu": 18, "gb": 9})).tolist() == [[1, 5]]
+
+
+def test_drf_gives_twice_as_much_to_who_is_worth_twice_as_much():
+    problem = instance([("a", 0, 1, 6, 100), ("b", 0, 1, 6, 100)], gpus=6, slots=1)
+    first, second = problem.jobs
+    worth = first.model_copy(update={"utility": Capped(value=2.0)})
+    problem = problem.changed(jobs=[worth, second.model_copy(update={"utility": Capped(value=1.0)})])
+    assert widths(DominantResourceFairness(), problem).tolist() == [[4, 2]]
+
+
 def test_optimus_stops_at_a_second_worker_that_gains_nothing():
     """With 10 s of communication from the second worker on, two workers are slower than one, and 16 much faster."""
     slow = {"kind": "ring", "gradient_bytes": 10, "bandwidth_bytes_per_s": 1, "forward_s_per_sample": 1}
@@ -95,6 +131,27 @@ def test_optimus_stops_at_a_second_worker_that_gains_nothing():
 def test_optimus_gives_workers_where_they_shorten_most():
     problem = instance([("long", 0, 1, 3, 30), ("short", 0, 1, 3, 3)], gpus=4, slots=1)
     assert widths(Optimus(), problem).tolist() == [[3, 1]]
+
+
+def test_optimus_gives_equal_jobs_as_much():
+    problem = instance([("a", 0, 1, 3, 30), ("b", 0, 1, 3, 30)], gpus=4, slots=1)
+    assert widths(Optimus(), problem).tolist() == [[2, 2]]
+
+
+ONE, TWO = {"gpu": 1}, {"gpu": 2}
+
+
+@for_each(
+    ("jobs", "gpus", "given"),
+    [
+        ([(TWO, 1, 2, 12), (ONE, 1, 4, 12)], 5, [1, 3]),  # after the first workers the cheaper ones
+        ([(ONE, 1, 1, 9), (ONE, 1, 1, 3)], 1, [0, 1]),  # where not all can begin the one that is done first
+        ([(TWO, 1, 1, 4), (ONE, 1, 1, 6)], 2, [0, 1]),  # and its time counts by the part of the cluster that it takes
+        ([(ONE, 2, 2, 8), (ONE, 1, 1, 3)], 2, [0, 1]),
+    ],
+)
+def test_optimus_counts_what_a_worker_takes(jobs, gpus, given):
+    assert widths(Optimus(), demanding(jobs, {"gpu": gpus})).tolist() == [given]
 
 
 def test_allox_is_optimal_for_equal_machines_without_arrivals():
