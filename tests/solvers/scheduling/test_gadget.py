@@ -1,6 +1,7 @@
 """The greedy over slots and its oracles."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from ddlopt.models.scheduling import (
 from ddlopt.models.scheduling.formulations.slot_embedding.slot_embedding import SlotEmbedding
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
-from ddlopt.solvers.scheduling.gadget import Gadget
+from ddlopt.solvers.scheduling import gadget
+from ddlopt.solvers.scheduling.gadget import Gadget, Greedy
 from ddlopt.solvers.scheduling.online.engine import simulate
 from ddlopt.solvers.scheduling.slot.modelled import Modelled
 from ddlopt.solvers.scheduling.slot.oracles import Knapsack, Packing, PoolBound
@@ -331,6 +333,57 @@ def test_without_time_for_a_model_the_bound_is_that_of_widths():
         assert watch.answers[0].bound <= packed.answers[0].bound
         unproven += watch.answers[0].gain < 0.99 * watch.answers[0].bound
     assert unproven > 2
+
+
+@for_each(
+    ("kind", "has_one"),
+    [
+        ({}, True),
+        ({"slots": 2}, False),
+        ({"objective": "max_min"}, False),
+        ({"places": (2, 2), "contention": True}, False),
+    ],
+)
+def test_only_of_a_single_slot_of_utilities_is_the_bound_that_of_the_oracle(kind, has_one):
+    drawn = random_instance(np.random.default_rng(36), **{"slots": 1, "jobs": 4} | kind)
+    clock = Clock(Limits(), None)
+    schedule, details = Gadget().answer(drawn, 0, clock, None)
+    bound = Gadget().certificate(drawn, schedule, clock)
+    assert (bound is not None) == has_one
+    if bound is not None:
+        value = float(evaluate(drawn, schedule).objective)
+        assert value < bound < value * (1 + 1e-8)
+    assert ("smallest_beta" in details) == (drawn.contention is None)
+
+
+def test_the_worst_slot_says_how_good_the_oracle_was():
+    """A slot in which nothing can be gained says nothing."""
+    said = [(0.0, 0.0), (3.0, 4.0), (0.0, 0.0), (2.0, 4.0), (5.0, 5.0)]
+    answers = iter([SimpleNamespace(gain=gain, bound=bound, choice={}) for gain, bound in said])
+    oracle = SimpleNamespace(best=lambda *_: next(answers))
+    drawn = random_instance(np.random.default_rng(37), slots=len(said))
+    policy = Greedy(drawn, oracle)
+    policy.gains = SimpleNamespace(of=lambda _: None)
+    betas = []
+    for _ in said:
+        policy.choose(None)
+        betas.append(policy.smallest_beta)
+    assert betas == [1.0, 0.75, 0.75, 0.5, 0.5]
+
+
+@for_each(
+    ("options", "seconds"),
+    [
+        ({"oracle": "embedding"}, 30.0),
+        ({}, 5.0),
+        ({"slot_limit_s": 2.0}, 2.0),
+        ({"oracle": "embedding", "slot_limit_s": 7.0}, 7.0),
+    ],
+)
+def test_a_model_has_the_seconds_that_were_asked_for_and_fewer_where_nobody_did(options, seconds, monkeypatch):
+    monkeypatch.setattr(gadget, "Modelled", lambda *told: told[-1])
+    star = random_instance(np.random.default_rng(33), places=(2, 2), network="star")
+    assert Gadget(**options)._oracle(star, 0, Clock(Limits(), None)) == seconds
 
 
 @pytest.mark.slow
