@@ -11,6 +11,7 @@ from ddlopt.solvers.certify import Gate, MethodOutput, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
     Method,
+    ProgressCallback,
     Result,
     Status,
     TracePoint,
@@ -84,13 +85,16 @@ def attempt(
         if progress is not None:
             progress(instance.name, method.name, point)
 
-    started = time.perf_counter()
     watch(TracePoint(0.0, None, None))
+    result = _attempted(instance, method, limits, seed, watch)
+    watch(TracePoint(result.runtime_s, result.objective, result.bound, settled=True))
+    return result
+
+
+def _attempted(instance: Instance, method: Method, limits: Limits, seed: int, watch: ProgressCallback) -> Result:
+    started = time.perf_counter()
     try:
-        result = method.solve(instance, limits, seed, watch)
-        if result.objective is not None:  # many heuristics tell nothing before
-            watch(TracePoint(result.runtime_s, result.objective, result.bound))
-        return result
+        return method.solve(instance, limits, seed, watch)
     except (Exception, SystemExit, GeneratorExit) as problem:  # one method must not lose what the others found
         message = str(problem) if isinstance(problem, DdloptError) else f"{type(problem).__name__}: {problem}"
         gate, told = Gate(instance, method.name, limits, seed, time.perf_counter() - started), " ".join(message.split())

@@ -119,7 +119,8 @@ def solve(
         None: 0.1, a tenth of the energy of all gradients, for :func:`default_method`; with a method of your choice the
         result's message tells of more.
     progress : callable, optional
-        Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve.
+        Called with a :class:`~ddlopt.solvers.contracts.TracePoint` as incumbent and bound improve: claims of the
+        method, as what is checked is the result.
 
     Returns
     -------
@@ -222,7 +223,8 @@ def compare(
     memory : float, optional
         See :func:`solve`; for each pair.
     progress : callable, optional
-        Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve begins.
+        Called with instance, method and :class:`~ddlopt.solvers.contracts.TracePoint`, first when a solve
+        begins, last with what is ``settled``: the figures of its result.
     on_result : callable, optional
         Called with each result as it comes, so that an interruption loses nothing.
 

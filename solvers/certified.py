@@ -14,7 +14,7 @@ from ddlopt.models.contracts import Evidence, Sense
 from ddlopt.models.errors import ContradictionError
 from ddlopt.models.tolerances import OBJECTIVE_TOL
 from ddlopt.solvers.certify import beside
-from ddlopt.solvers.contracts import Result, Status, TracePoint, better, relative_gap
+from ddlopt.solvers.contracts import Result, Status, better, relative_gap
 
 _TOLD = frozenset({"method", "message", "runtime_s", "compile_s", "trace", "details", "provenance", "interrupted"})
 
@@ -54,6 +54,7 @@ def withheld(result: Result, message: str) -> Result:
         checked=False,
         found_by=None,
         message=message,
+        trace=tuple(replace(point, incumbent=None) for point in result.trace if point.bound is not None),
     )
 
 
@@ -140,16 +141,6 @@ def by_certificate(result: Result, bound: Fraction, gap: float) -> Result:
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     by = result.proved_by or result.method
     return replace(result, bound=value, evidence=Evidence.CERTIFICATE, proved_by=by, status=status)
-
-
-def without_better_points(result: Result) -> Result:
-    """The result without points of its trace that claim more than what was checked in the end."""
-    worth = result.objective
-
-    def is_believed(point: TracePoint) -> bool:
-        return worth is None or point.incumbent is None or not better(point.incumbent, worth, result.sense)
-
-    return replace(result, trace=tuple(filter(is_believed, result.trace)))
 
 
 def recorded(row: Mapping[str, Any], **figures: Any) -> Result:

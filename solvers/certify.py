@@ -168,7 +168,7 @@ class Gate:
             scope_bound=within,
             runtime_s=self.runtime_s,
             compile_s=self.compile_s,
-            trace=self._backed(value, slack),
+            trace=self._backed(value, objective, slack),
             details={**{name: float(value) for name, value in evaluation.details.items()}, **details},
             provenance=provenance(self.seed, self.limits.threads, **output.versions),
             message="; ".join(dict.fromkeys(filter(None, (output.message, claims)))),
@@ -265,7 +265,7 @@ class Gate:
             status=status,
             runtime_s=self.runtime_s,
             compile_s=self.compile_s,
-            trace=self._backed(figures.get("bound"), 0.0),
+            trace=self._backed(figures.get("bound"), figures.get("objective"), 0.0),
             details=details,
             provenance=provenance(self.seed, self.limits.threads, **versions),
             message=message,
@@ -275,15 +275,26 @@ class Gate:
             **figures,
         )
 
-    def _backed(self, bound: float | None, slack: float) -> tuple[TracePoint, ...]:
-        """The trace, without bounds beyond the one of the result: those of a scope, of a part, or said too early."""
+    def _backed(self, bound: float | None, objective: float | None, slack: float) -> tuple[TracePoint, ...]:
+        """The trace, without claims that go beyond what was checked.
+
+        Such bounds are those of a scope, of a part, or said too early. Such incumbents are better than the objective
+        of the result; without one there are none. What is left says something.
+        """
         sense = self.instance.sense
-        limit = None if bound is None else _eased(bound, -slack, sense)
 
-        def is_backed(point: TracePoint) -> bool:
-            return point.bound is None or (limit is not None and not better(limit, point.bound, sense))
+        best = None if objective is None else _eased(objective, slack, sense)
+        tightest = None if bound is None else _eased(bound, -slack, sense)
 
-        return tuple(point if is_backed(point) else replace(point, bound=None) for point in self.trace)
+        def backed(point: TracePoint) -> TracePoint:
+            is_found = best is not None and point.incumbent is not None and not better(point.incumbent, best, sense)
+            is_proven = tightest is not None and point.bound is not None and not better(tightest, point.bound, sense)
+            return replace(
+                point, incumbent=point.incumbent if is_found else None, bound=point.bound if is_proven else None
+            )
+
+        left = map(backed, self.trace)
+        return tuple(point for point in left if (point.incumbent, point.bound) != (None, None))
 
     def _prover(self, tightest: Bound | None, combinatorial: Bound | None) -> str | None:
         """What proved the bound that counts; of equals, the problem's own bound did."""

@@ -72,11 +72,21 @@ class Limits:
 
 @dataclass(frozen=True)
 class TracePoint:
-    """What was known ``time_s`` seconds into a solve, in the instance's objective; None for what was not."""
+    """What a method says ``time_s`` seconds into a solve, in the instance's objective; None for what it does not say.
+
+    Parameters
+    ----------
+    time_s : float
+    incumbent, bound : float or None
+        Claims of the method, as nobody has checked them at that time.
+    settled : bool
+        These are the figures of the result, behind its check.
+    """
 
     time_s: float
     incumbent: float | None
     bound: float | None
+    settled: bool = False
 
 
 ProgressCallback = Callable[[TracePoint], None]
@@ -109,6 +119,8 @@ class Result:
     compile_s : float
         Wall-clock seconds before that, in which kernels were compiled or loaded.
     trace : tuple of TracePoint
+        What the method said on the way. It claims when it had what; no incumbent is better than the checked
+        objective, no bound is beyond the one that counts.
     details : mapping
         Figures of the method and of ``evaluate`` (loads, bandwidth tax, nodes …).
     provenance : mapping

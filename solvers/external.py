@@ -16,7 +16,6 @@ from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.contracts import Evidence, Instance, Solution
 from ddlopt.models.errors import DdloptError, NotApplicableError, OptionError, SolutionError, SolverError
 from ddlopt.solvers import standard_output
-from ddlopt.solvers.certified import without_better_points
 from ddlopt.solvers.certify import Gate, MethodOutput, finite, is_ours
 from ddlopt.solvers.contracts import (
     Limits,
@@ -163,8 +162,7 @@ class ExternalMethod:
             if said in (Status.OPTIMAL, Status.FEASIBLE, Status.REFERENCE):
                 raise SolverError(f"{self.name} on '{instance.name}' claims to be {said} without a solution")
             return gate.without_solution(output, Evidence.CLAIMED if said == Status.INFEASIBLE else None)
-        result = gate.certify(output, objective)
-        return without_better_points(result)
+        return gate.certify(output, objective)
 
     def _own_copy(self, solution: Any, instance: Instance) -> Solution:
         """The solution by its plain data, so that it is what it says to be and nobody can change it afterwards."""

@@ -106,7 +106,9 @@ class Clock:
     def report(
         self, incumbent: float | None, bound: float | None = None, solution: incumbents.Told | None = None
     ) -> None:
-        """Note an improvement (instance objective) and tell whoever watches.
+        """Note an improvement (instance objective) and tell whoever watches, as a claim.
+
+        The gate leaves out of the trace what is better than the objective that it checks in the end.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -88,7 +88,7 @@ def run_row(task: Task, described: Mapping[str, Any], outcome: dict[str, Any], w
 
 
 def no_outcome(
-    status: str, message: str, runtime_s: float = 0.0, points: list[list[float | None]] | None = None
+    status: str, message: str, runtime_s: float = 0.0, claims: Sequence[float | None] = (None, None)
 ) -> dict[str, Any]:
     """The outcome of a solve that gave no result.
 
@@ -96,15 +96,16 @@ def no_outcome(
     ----------
     status, message : str
     runtime_s : float
-    points : list of list, optional
-        [seconds, incumbent, bound], as they were reported until then.
+    claims : sequence of float or None
+        Incumbent and bound that it reported last. Nobody has checked them, so they are kept among the details.
     """
-    points = points or []
+    named = zip(("claimed_objective", "claimed_bound"), claims, strict=True)
     return {
-        "status": status, "objective": None, "bound": points[-1][2] if points else None,
-        "evidence": None, "gap": None, "checked": False, "found_by": None, "proved_by": None,
+        "status": status, "objective": None, "bound": None, "evidence": None, "gap": None,
+        "checked": False, "found_by": None, "proved_by": None,
         "scope": None, "scope_bound": None, "runtime_s": runtime_s, "compile_s": 0.0, "answer_s": None,
-        "peak_memory_bytes": None, "message": message, "details": {}, "trace": points, "solution": None,
+        "peak_memory_bytes": None, "message": message,
+        "details": {name: claim for name, claim in named if claim is not None}, "trace": [], "solution": None,
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ddlopt.models.contracts import Evidence, Instance, Solution
 from ddlopt.models.errors import NotApplicableError, OptionError, SolverError
-from ddlopt.solvers.certified import told_anew, without_better_points
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import (
     Limits,
@@ -231,7 +231,6 @@ class Guarded(Asks):
 
         with threadpool_limits(limits.threads):
             result = gate.certify(output)
-        result = without_better_points(result) if kept is not None else result
         return told_anew(result, runtime_s=watch.elapsed_s)
 
     def _needs_more(self, instance: Instance) -> str:

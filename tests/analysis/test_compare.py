@@ -40,7 +40,8 @@ def test_a_failure_becomes_a_result_and_the_rest_goes_on(instance):
 def test_progress_names_the_pair_and_starts_with_it(instance):
     seen = []
     attempt(instance, Scripted("a", ""), Limits(), progress=lambda *news: seen.append(news))
-    assert seen == [("square", "a", TracePoint(0.0, None, None)), ("square", "a", TracePoint(0.5, 3.0, 1.0))]
+    points = TracePoint(0.0, None, None), TracePoint(0.5, 3.0, 1.0), TracePoint(0.0, None, None, settled=True)
+    assert seen == [("square", "a", point) for point in points]
 
 
 def test_an_interrupted_solve_is_yielded_and_ends_the_comparison(instance):

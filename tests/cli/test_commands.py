@@ -15,10 +15,12 @@ from rich.console import Console
 from volume import for_each
 
 import ddlopt
+from ddlopt.analysis.compare import attempt
 from ddlopt.cli import run
 from ddlopt.cli.shared.display import LiveLine, quantity
+from ddlopt.models.errors import NoSolutionError
 from ddlopt.models.topology import TopologyInstance
-from ddlopt.solvers.contracts import TracePoint
+from ddlopt.solvers.contracts import Limits, TracePoint
 
 DDLOPT = Path(sys.executable).with_name("ddlopt")
 TINY = "topology/tiny-n4-d2"
@@ -197,9 +199,29 @@ def test_the_live_line_shows_what_is_known(capsys):
         watch(TracePoint(0.1, 2.0, None))
         watch(TracePoint(0.2, None, 1.0))
         shown = line.lines(120)
-    assert shown == ["square  rings-and-routes  best 2 s  bound 1 s  gap 50.00 %  0 s"]
+    assert shown == ["square  rings-and-routes  claims: best 2 s  bound 1 s  gap 50.00 %  0 s"]
     line("square", "other", TracePoint(0.0, None, None))
     assert line.lines(120) == [*shown, "square  other  best –  bound –  gap –  0 s"]
+
+
+def test_the_live_line_calls_claims_what_no_check_has_seen():
+    """What a method said of a solution or a bound that did not pass is gone with the result."""
+    instance, line = ddlopt.load(TINY), LiveLine(console=Console(width=120))
+
+    class Boaster:
+        name, family = "boaster", "topology"
+
+        def solve(self, instance, limits, seed, progress):
+            progress(TracePoint(0.0, 1.0, 0.9))
+            shown.extend(line.lines(120))
+            raise NoSolutionError("none was found")
+
+    shown = []
+    attempt(instance, Boaster(), Limits(), progress=line)
+    assert shown == ["tiny-n4-d2  boaster  claims: best 1 s  bound 0.9 s  gap 10.00 %  0 s"]
+    assert line.lines(120) == ["tiny-n4-d2  boaster  best –  bound –  gap –  0 s"]
+    line(instance.name, "boaster", TracePoint(0.0, 12.0, 11.5, settled=True))
+    assert line.lines(120) == ["tiny-n4-d2  boaster  best 12 s  bound 11.5 s  gap 4.17 %  0 s"]
 
 
 def test_the_live_line_knows_senses_and_units(monkeypatch):
@@ -208,9 +230,9 @@ def test_the_live_line_knows_senses_and_units(monkeypatch):
     monkeypatch.setattr(TopologyInstance, "objective_unit", "")
     line = LiveLine([instance], Console(width=120, force_terminal=True, color_system=None))
     line(instance.name, "m", TracePoint(0.1, 0.5, 0.75))
-    assert line.lines(120)[-1] == "tiny-n4-d2  m  best 0.5  bound 0.75  gap 50.00 %  0 s"
+    assert line.lines(120)[-1] == "tiny-n4-d2  m  claims: best 0.5  bound 0.75  gap 50.00 %  0 s"
     line("another", "m", TracePoint(0.1, 0.5, 0.25))
-    assert line.lines(120)[-1] == "another  m  best 500 ms  bound 250 ms  gap 50.00 %  0 s"
+    assert line.lines(120)[-1] == "another  m  claims: best 500 ms  bound 250 ms  gap 50.00 %  0 s"
 
 
 def test_show_and_check_give_the_unit_of_the_family(command, monkeypatch, solution):

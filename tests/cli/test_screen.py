@@ -139,8 +139,8 @@ def test_the_line_of_a_solve_fits():
     line("fat-tree-k8-utilization", "graph-negotiation", TracePoint(1.0, 0.123456, 0.0123456))
     assert [len(line.lines(width)[-1]) <= width for width in (160, 80, 60)] == [True] * 3
     assert "bound" in line.lines(160)[-1]
-    assert "bound" not in line.lines(80)[-1]
-    assert line.lines(60)[-1].startswith("graph-negotiation  best ")
+    assert "bound" not in line.lines(70)[-1]
+    assert line.lines(60)[-1].startswith("graph-negotiation  claims: best ")
 
 
 def test_each_method_keeps_its_line_while_the_next_one_runs():

@@ -1,13 +1,12 @@
 """What becomes of results behind the gate: joined, laid to a certificate, or withheld, and never more than proven."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from ddlopt.models.contracts import Evidence
 from ddlopt.models.errors import ContradictionError
-from ddlopt.solvers.certified import by_certificate, joined, withheld, without_better_points
+from ddlopt.solvers.certified import by_certificate, joined, withheld
 from ddlopt.solvers.contracts import Result, Status, TracePoint
 
 
@@ -76,18 +75,11 @@ def test_a_certificate_proves_as_much_as_it_says():
 
 
 def test_a_solution_that_is_withheld_is_gone_and_the_bound_stays():
-    found = said("found", 4.0, 3.0)
+    trace = (TracePoint(0.1, 5.0, None), TracePoint(0.2, 4.0, 3.0))
+    found = said("found", 4.0, 3.0, trace=trace)
     kept = withheld(found, "too large")
     assert (kept.status, kept.objective, kept.solution, kept.checked, kept.found_by) == (
         Status.NO_SOLUTION, None, None, False, None,
     )  # fmt: skip
     assert (kept.bound, kept.evidence, kept.proved_by, kept.message) == (3.0, Evidence.SOLVER, "found", "too large")
-
-
-@pytest.mark.parametrize(("sense", "left"), [("minimize", [4.0, 5.0]), ("maximize", [4.0, 3.0])])
-def test_points_that_are_worth_more_than_the_answer_are_left_out(sense, left):
-    trace = tuple(TracePoint(0.1, worth, None) for worth in (4.0, 3.0, 5.0, None))
-    found = said("found", 4.0, sense=sense, trace=trace)
-    assert [point.incumbent for point in without_better_points(found).trace] == [*left, None]
-    nothing = replace(said("found"), trace=trace)
-    assert without_better_points(nothing).trace == trace
+    assert kept.trace == (TracePoint(0.2, None, 3.0),)

@@ -87,8 +87,23 @@ def test_no_point_of_a_trace_has_a_bound_beyond_that_of_the_result():
     result = finished(trace=tuple(told))
     assert [(point.incumbent, point.bound) for point in result.trace] == [(None, 1.0), (9.0, None), (3.0, None)]
     gate = Gate(pair(), "test", Limits(), trace=tuple(told))
-    assert [point.bound for point in gate.without_solution(MethodOutput(None)).trace] == [1.0, None, None]
+    assert [point.bound for point in gate.without_solution(MethodOutput(None)).trace] == [1.0]
     assert all(point.bound is None for point in withdrawn(result, Status.FEASIBLE).trace)
+
+
+def test_no_point_of_a_trace_has_an_incumbent_better_than_the_checked_objective():
+    """Nobody has checked it; it may be one of a relaxation, or of a part."""
+    told = tuple(TracePoint(0.1, worth, None) for worth in (9.0, 2.9, 3.0 - 1e-9, None))
+    assert [point.incumbent for point in finished(trace=told).trace] == [9.0, 3.0 - 1e-9]
+    assert Gate(pair(), "test", Limits(), trace=told).without_solution(MethodOutput(None)).trace == ()
+    assert Gate(pair(), "test", Limits(), trace=told).failed("it fell over").trace == ()
+
+
+def test_of_what_is_maximised_an_incumbent_above_the_objective_is_left_out(monkeypatch):
+    monkeypatch.setattr(type(pair()), "sense", "maximize")
+    told = tuple(TracePoint(0.1, worth, None) for worth in (9.0, 2.9))
+    gate = Gate(pair(), "test", Limits(), trace=told)
+    assert [point.incumbent for point in gate.reference(3.0, {}, "").trace] == [2.9]
 
 
 def test_a_design_that_fails_the_check_is_an_error():

@@ -152,14 +152,14 @@ def test_a_relaxed_model_may_have_a_solution_that_is_none(cover):
 def test_the_solver_has_what_the_building_has_left(cover, monkeypatch, limit_s, asked_s):
     ticks = iter([0.0, 0.5, 1.5])
     monkeypatch.setattr(exact_module, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    solver = Canned(Outcome(Status.NO_SOLUTION, trace=(TracePoint(0.125, 40.0, None),), solver=""))
+    solver = Canned(Outcome(Status.NO_SOLUTION, None, 3.0, trace=(TracePoint(0.125, 40.0, 2.0),), solver=""))
     limits = Limits() if limit_s is None else Limits(limit_s)
     monkeypatch.setattr(exact_module, "building", contextlib.nullcontext)
     result = exact(cover.minimise(), solver).solve(cover.instance, limits)
     assert (result.runtime_s, result.details["building_s"], result.provenance["solver"]) == (1.5, 0.5, "canned")
     if limit_s is None or asked_s is not None:
         assert solver.limits.time_s == asked_s
-        assert [point.time_s for point in result.trace] == [0.625]
+        assert result.trace == (TracePoint(0.625, None, 2.0),)
     else:
         assert not hasattr(solver, "limits")
 
@@ -171,11 +171,11 @@ def test_values_that_break_a_constraint(cover):
 
 
 def test_bound_of_a_maximisation_is_turned_round(cover):
-    early = Outcome(Status.FEASIBLE, 13.0, 25.0, trace=(TracePoint(0.5, 14.0, 25.0),), message="time limit")
+    early = Outcome(Status.FEASIBLE, 13.0, 25.0, trace=(TracePoint(0.5, 12.0, 25.0),), message="time limit")
     result = exact(cover.maximise(), Canned(early, values=(0, 1, 1, 0, 1))).solve(cover.instance, Limits())
     assert sum(cover.instance.costs) == 39
     assert (result.objective, result.bound) == (26.0, 14.0)
-    assert (result.trace[0].incumbent, result.trace[0].bound) == (25.0, 14.0)
+    assert (result.trace[0].incumbent, result.trace[0].bound) == (27.0, 14.0)
 
 
 def test_start_is_passed_on_and_kept_when_nothing_better_is_found(cover):

@@ -41,7 +41,7 @@ def solve_isolated(
     """Solve in a process of its own and wait for it, and for all that it starts: nothing of it is left afterwards.
 
     A crash, a lack of memory and a solve that does not heed its limit are outcomes too, with status ``crashed``,
-    ``out_of_memory`` and ``killed`` and the best incumbent and bound reported until then.
+    ``out_of_memory`` and ``killed``. Incumbent and bound that it reported last are claims, among the details.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def solve_isolated(
     """
     began = time.perf_counter()
     child = _Child(task)
-    points: list[list[float | None]] = []
+    claims: tuple[float | None, float | None] = None, None
     outcome: dict[str, Any] | None = None
     limit = math.inf if task.limits.time_s is None else task.limits.time_s * (1 + GRACE[0]) + GRACE[1]
     killed, until = False, began + _START_S + limit
@@ -77,7 +77,7 @@ def solve_isolated(
             elif message == _BEGUN:
                 until = time.perf_counter() + limit
             elif isinstance(message, list):
-                points.append(message)
+                claims = message[1], message[2]
             elif isinstance(message, dict):
                 outcome = message
     finally:
@@ -85,9 +85,9 @@ def solve_isolated(
     wall_s = time.perf_counter() - began
     if killed:
         message = f"did not end within its limit of {task.limits.time_s:g} s and the grace"
-        outcome = no_outcome("killed", message, wall_s, points)
+        outcome = no_outcome("killed", message, wall_s, claims)
     elif outcome is None:
-        outcome = no_outcome(*ended(exit_code), wall_s, points)
+        outcome = no_outcome(*ended(exit_code), wall_s, claims)
     return Finished(run_row(task, described, outcome, wall_s), dict(described))
 
 

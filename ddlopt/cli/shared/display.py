@@ -50,7 +50,9 @@ class _Solve:
         elapsed = f"{(self.ended or time.perf_counter()) - self.started:.0f} s"
         if self.limit_s is not None and self.ended is None:
             elapsed = f"{elapsed} of {self.limit_s:g} s"
-        figures = [f"best {best}", f"bound {bound}", f"gap {gap}", elapsed]
+        told = self.known.incumbent is not None or self.known.bound is not None
+        claims = "claims: " if told and not self.known.settled else ""  # of a method, until its result is checked
+        figures = [f"{claims}best {best}", f"bound {bound}", f"gap {gap}", elapsed]
         few = [figures[0], *figures[2:]]
         whole, fewer, alone, least = (
             "  ".join(parts)
@@ -104,6 +106,9 @@ class LiveLine:
             sense, unit = self._objectives.get(instance, ("minimize", "s"))
             last = _Solve(instance, method, sense, unit, now, limit_s=self._limit_s)
             self._solves = [*self._solves[1 - _LINES :], last]
+        if point.settled:
+            last.known = point
+            return
         known = last.known
         last.known = TracePoint(
             point.time_s,
