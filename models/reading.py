@@ -1,4 +1,6 @@
-"""Reading of files that anybody may have written: bounded, regular files only, JSON without two meanings.
+"""Reading of files that anybody may have written: bounded, JSON without two meanings.
+
+Files are regular, or pipes that somebody handed over open, as standard input is.
 
 What cannot be read is an :class:`UnreadableError` with one line, without the path: those who call know what the file
 was to be.
@@ -20,11 +22,17 @@ MOST_BYTES = 64 * 2**20
 """Unpacked bytes of a file that are read unless :func:`reading_up_to` says otherwise."""
 # A megabyte at a time, so that nothing hostile can fill the memory.
 _CHUNK = 2**20
+_GZIP = b"\x1f\x8b"
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+
+_HANDED_OVER = re.compile(r"(?:/dev|/proc/self)/fd/([0-9]{1,6})")
+STANDARD_INPUT = "-", "/dev/stdin"
+"""Its names."""
 
 _FRACTION = re.compile(r"-?[0-9]{1,3000}(/[1-9][0-9]{0,2999})?")
 
 _most: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
+_kept: ContextVar[dict[int, bytes] | None] = ContextVar("kept", default=None)
 
 
 class UnreadableError(Exception):
@@ -43,39 +51,81 @@ def reading_up_to(most_bytes: int) -> Iterator[None]:
         _most.reset(before)
 
 
+@contextmanager
+def keeping_pipes() -> Iterator[None]:
+    """Keep within what comes through pipes, so that a command may look at it more than once."""
+    before = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(before)
+
+
+def handed_over(path: str | Path) -> int | None:
+    """The descriptor that a path means: standard input, or a file that a shell opened, as for ``<(…)``; None of others.
+
+    A pipe among them can be read only once, apart from :func:`keeping_pipes`.
+    """
+    if str(path) in STANDARD_INPUT:
+        return 0
+    found = _HANDED_OVER.fullmatch(str(path))
+    return None if found is None else int(found[1])
+
+
 def read_bytes(path: str | Path) -> bytes:
-    """Content of a regular file, unpacked where its name ends in ``.gz``.
+    """Content of a file, unpacked where its name ends in ``.gz``, or where it comes packed through a pipe.
 
     Raises
     ------
     UnreadableError
-        If there is none, it is a pipe, a device or a folder, is damaged, or has more bytes than are allowed, packed or
-        unpacked.
+        If there is none, :func:`opened` refuses it, it is damaged, a pipe has nothing, or there are more bytes than
+        are allowed, packed or unpacked.
     """
+    number, kept = handed_over(path), _kept.get()
+    if number is not None and kept is not None and number in kept:
+        return kept[number]
     try:
         with opened(path) as file:
             data = file.read(_most.get() + 1)
+            is_pipe = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         refuse_larger(len(data))
-        return unpacked(data) if Path(path).suffix == ".gz" else data
+        if is_pipe and not data:
+            raise UnreadableError("nothing comes from it; what came through a pipe can be read only once")
+        is_packed = data[:2] == _GZIP if is_pipe else Path(path).suffix == ".gz"
+        data = unpacked(data) if is_packed else data
+        if number is not None and is_pipe and kept is not None:
+            kept[number] = data
+        return data
     except OSError as problem:
         raise UnreadableError(problem.strerror or str(problem)) from None
 
 
 def opened(path: str | Path) -> IO[bytes]:
-    """A regular file, to be read in pieces by whoever can.
+    """A regular file, or a pipe that was handed over open, to be read in pieces by whoever can.
 
     Raises
     ------
     OSError
         If it cannot be opened.
     UnreadableError
-        If it is a pipe, a device or a folder.
+        If it is another pipe, a device or a folder.
     """
+    number = handed_over(path)
+    if number is not None:
+        mode = os.fstat(number).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            os.set_blocking(number, True)
+            return os.fdopen(os.dup(number), "rb")
+        if os.isatty(number):
+            raise UnreadableError("it is a terminal; name a file, or pipe one in")
+        path = f"/dev/fd/{number}"
     # Without waiting: to open a pipe that nobody writes to would last for ever.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode):
         file.close()
-        raise UnreadableError("it is not a regular file")
+        hint = "; give a pipe as standard input, and '-' for its name" if stat.S_ISFIFO(mode) else ""
+        raise UnreadableError(f"it is not a regular file{hint}")
     return file
 
 

@@ -65,9 +65,10 @@ def _options(
         int | None, typer.Option(metavar="N", min=1, help="Read files of up to N megabytes, unpacked, in place of 64.")
     ] = None,
 ) -> None:
-    if max_file_mb is not None:
-        from ddlopt.models.reading import reading_up_to
+    from ddlopt.models.reading import keeping_pipes, reading_up_to
 
+    context.with_resource(keeping_pipes())
+    if max_file_mb is not None:
         context.with_resource(reading_up_to(max_file_mb * 2**20))
 
 

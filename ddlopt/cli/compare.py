@@ -13,7 +13,9 @@ def compare(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME|FILE…", help="Bundled instances or .json files.", autocompletion=completion.instances
+            metavar="NAME|FILE…",
+            help="Bundled instances or .json files; - is standard input.",
+            autocompletion=completion.instances,
         ),
     ],
     methods: Annotated[

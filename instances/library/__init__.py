@@ -11,7 +11,7 @@ from pathlib import Path
 from ddlopt.models.catalogue import FAMILY_NAMES, family
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import InstanceError, UnknownNameError
-from ddlopt.models.reading import parsed, read_text
+from ddlopt.models.reading import UnreadableError, handed_over, parsed, read_text
 from ddlopt.models.refusals import taken_for
 
 RECORDS = "records.json"
@@ -61,7 +61,7 @@ def load(name_or_path: Instance | str | Path) -> Instance:
     """A bundled instance by its name (see :func:`find`), a drawn one, or one from a ``.json`` or ``.json.gz`` file.
 
     An instance is returned as it is. ``"drawn:7/topology/3"`` is the third instance of topology that seed 7 draws; see
-    :mod:`ddlopt.instances.drawn`.
+    :mod:`ddlopt.instances.drawn`. ``"-"`` is a file that comes through standard input; a pipe can be read only once.
 
     Raises
     ------
@@ -81,7 +81,8 @@ def load(name_or_path: Instance | str | Path) -> Instance:
 
         if text.startswith(drawn.PREFIX):
             return drawn.load(text)
-        if not text.endswith((".json", ".gz")) and not Path(text).exists():
+        is_file = text.endswith((".json", ".gz")) or handed_over(text) is not None or Path(text).exists()
+        if not is_file:
             raise UnknownNameError(_unknown(text))
     return _read(Path(name_or_path))
 
@@ -154,10 +155,15 @@ def best_file(full: str) -> Path | None:
 
 def _read(path: Path) -> Instance:
     """Read a file of whatever family it says it is."""
+    any_kind = family(FAMILY_NAMES[0]).instance  # which says what is wrong
     try:
-        data = parsed(read_text(path))
-    except Exception:  # the reader says what is wrong
-        return family(FAMILY_NAMES[0]).instance.from_file(path)
+        text = read_text(path)
+    except UnreadableError as problem:
+        raise InstanceError(f"{path}: cannot be read: {problem}") from None
+    try:
+        data = parsed(text)
+    except ValueError:
+        return any_kind.from_json(text, str(path))
     other = taken_for(data, "instance")
     if other is not None:
         raise InstanceError(f"{path} {other}")

@@ -12,11 +12,12 @@ import pytest
 from refusals import one_line
 
 import ddlopt
-from ddlopt.instances import best
+from ddlopt.instances import best, load
 from ddlopt.models.contracts import Solution
 from ddlopt.models.errors import DdloptError, InstanceError, StoreError, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_bytes, reading_up_to
 
+TINY_JSON = load("topology/tiny-n4-d2").to_json().encode()
 START = '{"family": "topology", "name": "x", '
 
 
@@ -82,6 +83,68 @@ def test_only_regular_files_are_read(tmp_path, make):
     make(tmp_path / "odd.json")
     with pytest.raises(UnreadableError):
         read_bytes(tmp_path / "odd.json")
+
+
+@pytest.fixture
+def piped():
+    """The path of a pipe that has been handed over open, with some bytes in it."""
+    readers = []
+
+    def pipe(content):
+        reader, writer = os.pipe()
+        os.write(writer, content)
+        os.close(writer)
+        readers.append(reader)
+        return f"/dev/fd/{reader}"
+
+    yield pipe
+    for reader in readers:
+        os.close(reader)
+
+
+def test_a_pipe_that_was_handed_over_is_read_once(piped):
+    path = piped(TINY_JSON)
+    assert load(path).name == "tiny-n4-d2"
+    with pytest.raises(InstanceError, match=rf"{path}: cannot be read: nothing comes from it; .* read only once"):
+        load(path)
+    assert load(piped(gzip.compress(TINY_JSON))).name == "tiny-n4-d2"
+    with pytest.raises(InstanceError, match="more than 50 bytes"), reading_up_to(50):
+        load(piped(TINY_JSON))
+    with pytest.raises(InstanceError, match=r"/dev/fd/\d+: not valid JSON"):
+        load(piped(b"{"))
+
+
+def test_a_descriptor_that_is_no_pipe_is_as_its_file(tmp_path):
+    file = tmp_path / "own.json"
+    file.write_bytes(TINY_JSON)
+    with file.open() as opened:
+        assert [load(f"/proc/self/fd/{opened.fileno()}").name for _ in range(2)] == ["tiny-n4-d2"] * 2
+    with pytest.raises(InstanceError, match="Bad file descriptor"):
+        load("/dev/fd/999999")
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_commands_read_standard_input(name, piped, call):
+    """Some look more than once, to see what it is."""
+    solution = piped(best("topology/tiny-n4-d2").to_json().encode())
+    before = os.dup(0)
+    os.dup2(int(piped(TINY_JSON).rpartition("/")[2]), 0)
+    try:
+        code, out, _ = call("check", name, solution)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    assert (code, "tiny-n4-d2: feasible" in out) == (0, True)
+
+
+def test_no_terminal_is_waited_for():
+    ours, theirs = os.openpty()
+    try:
+        with pytest.raises(UnreadableError, match="it is a terminal"):
+            read_bytes(f"/dev/fd/{theirs}")
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_no_device_is_read():

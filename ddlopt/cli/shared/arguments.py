@@ -20,7 +20,7 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME|FILE",
-        help="A bundled instance (see `ddlopt list`) or a .json file.",
+        help="A bundled instance (see `ddlopt list`) or a .json file; - is standard input.",
         autocompletion=completion.instances,
     ),
 ]
