@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import other_kind, outside_of_room
 from ddlopt.models.contracts import Instance
-from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.errors import NotApplicableError, SolverError
 from ddlopt.models.worded import Worded
 
 _NO_SOLUTIONS = (type(None), str, Path, dict, Instance)
@@ -34,6 +34,8 @@ def _if_it_fits(own: Callable[..., Any]) -> Callable[..., Any]:
             reason = f"starts from a solution, not from {_kind(others[0])}"
         if reason is not None:
             raise NotApplicableError(f"{type(self).__name__} {reason}")
+        if own.__name__ == "read" and not _has_values(block):
+            raise SolverError(f"{type(self).__name__} cannot read: the block has no values; solve it first")
         return own(self, block, instance, *others, **named)
 
     return called
@@ -46,6 +48,14 @@ def _unfit_block(block: Any, call: str) -> str | None:
         told = "is built into a block without an objective; pyo.Block(concrete=True) is one of its own"
         return None if block.component("objective") is None else told
     return f"cannot {call}: it has not been built into this block" if block.component("objective") is None else None
+
+
+def _has_values(block: Any) -> bool:
+    """Whether a variable that is free has a value, or none is free: what is fixed has one before anybody solves."""
+    from pyomo.environ import Var
+
+    is_valued = (variable.value is not None for variable in block.component_data_objects(Var) if not variable.fixed)
+    return next(is_valued, True) or any(is_valued)
 
 
 def _unfit_instance(formulation: "Covering", instance: Any) -> str | None:
@@ -85,7 +95,8 @@ class FormulationBase(Covering):
     """Base of formulations of this package; somebody else's needs no base, see the protocol in ``contracts``.
 
     ``build``, ``start`` and ``read`` raise :class:`~ddlopt.models.errors.NotApplicableError` for an instance of another
-    problem, for a name, and for a block that they do not fit.
+    problem, for a name, and for a block that they do not fit. For a block that nobody has solved ``read`` raises
+    :class:`~ddlopt.models.errors.SolverError`.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from volume import for_each, slow, some
 
 import ddlopt
-from ddlopt.models.errors import NotApplicableError, OptionError
+from ddlopt.models.errors import NotApplicableError, OptionError, SolverError
 from ddlopt.models.ports import Port, ports_of
 
 CASES = embedding_cases.cases()
@@ -100,6 +100,15 @@ def test_meanings_are_sentences():
     for kind in (*KINDS.values(), *(kind for _, kind in CONVEX.values())):
         for port in ports_of(kind):
             assert port.meaning.endswith("."), f"{kind.__name__}: {port}: {port.meaning}"
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if hasattr(KINDS[name], "read")])
+def test_a_block_that_nobody_has_solved_is_not_read(name, capfd):
+    case = next(case for case in CASES if case.kind is KINDS[name])
+    formulation, instance = embedding_cases.smallest(case)
+    with pytest.raises(SolverError, match=f"^{name} cannot read: the block has no values; solve it first$"):
+        formulation.read(block_of(formulation, instance), instance)
+    assert capfd.readouterr() == ("", "")
 
 
 class Told:
