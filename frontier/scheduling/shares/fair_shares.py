@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,8 @@ _LARGEST = 200_000
 """Shares beyond which the convex program takes longer than anybody waits."""
 _IDLE = 1e-6
 """What gains count that the plan has no use for."""
+Valued = tuple[Schedule, float]
+"""A schedule and its objective."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,9 @@ class FairSharing(CertifiedMethod, uses=("start",)):
     each improved with all others as they are: :math:`R_{it}` is now what the schedule itself has in store. With the
     knapsack no such *sweep* makes a sum of utilities worse, unless changes cost time: of those only the slot's own
     counts. The same is done from nothing in store, which is the greedy's schedule, and from the start if there is one;
-    the best is taken. The bound is that of the prices of the convex program. Where bandwidth is shared out, the rings
-    of this schedule, and those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
+    the best is taken. The greedy's schedule comes first, so that there is one whatever time the program takes. The
+    bound is that of the prices of the convex program. Where bandwidth is shared out, the rings of this schedule, and
+    those of one that reserves every ring's own bandwidth, get their best bandwidths in the end
     (:func:`~ddlopt.frontier.scheduling.shares.bandwidths.best_bandwidths`). All this is ours.
 
     Details: ``relaxation``, the solver's value of the convex program; ``shares`` in use; ``sweeps`` that were made.
@@ -82,6 +86,9 @@ class FairSharing(CertifiedMethod, uses=("start",)):
         SolutionError
             If the start fails the check.
         """
+        following = _Following(instance)
+        opening = self._followed(instance, following, [], clock)
+        clock.report(opening[1], None, opening[0])
         model = FairShares()
         problem = model.problem(instance)
         left = limits if limits.time_s is None else replace(limits, time_s=max(clock.left_s / 2, 1e-3))
@@ -89,7 +96,7 @@ class FairSharing(CertifiedMethod, uses=("start",)):
         solved = outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
         shares = model.read(problem, instance) if solved else []
         bound = model.bound(problem, instance)
-        schedule, sweeps = self._best(instance, shares, start, clock, bound)
+        schedule, sweeps = self._best(instance, following, [(shares, None), ([], opening)], start, clock, bound)
         if instance.bandwidth == "shared":
             schedule = self._shared(instance, schedule, limits, seed, clock, bound)
         details: dict[str, Any] = {"shares": len(shares), "sweeps": sweeps, **outcome.figures}
@@ -99,36 +106,48 @@ class FairSharing(CertifiedMethod, uses=("start",)):
             schedule, details=details, bound=bound, versions={"solver": outcome.solver}, message=outcome.message
         )
 
+    def _followed(
+        self, instance: SchedulingInstance, policy: "_Following", store: list[TimeShare], clock: Clock
+    ) -> Valued:
+        """The schedule that goes by what is in store."""
+        policy.in_store = in_store(instance, store)
+        schedule = simulate(instance, policy, clock, self.name).schedule
+        return schedule, float(evaluate(instance, schedule).objective or 0.0)
+
     def _best(
-        self, instance: SchedulingInstance, shares: list[TimeShare], start: Schedule | None, clock: Clock, bound: float
+        self,
+        instance: SchedulingInstance,
+        policy: "_Following",
+        stores: list[tuple[list[TimeShare], Valued | None]],
+        start: Schedule | None,
+        clock: Clock,
+        bound: float,
     ) -> tuple[Schedule, int]:
-        """The best schedule of all sweeps, and how many there were."""
-        policy = _Following(instance)
-        best, value, made = None, -math.inf, 0
-        stores = [shares, []]
+        """The best schedule of all sweeps, and how many there were; of some stores the first is known."""
+        known = [schedule for _, schedule in stores if schedule is not None]
+        best, value, made = *max(known, key=itemgetter(1)), 0
         if start is not None:
             checked = evaluate(instance, start)
             if checked.violations:
                 raise SolutionError(f"the schedule to start from fails the check: {checked.violations[0]}")
-            stores.append(_as_shares(start))
-            best, value = start, float(checked.objective or 0.0)
-            clock.report(value, bound)
-        for store in stores:
+            stores = [*stores, (_as_shares(start), None)]
+            if float(checked.objective or 0.0) >= value:
+                best, value = start, float(checked.objective or 0.0)
+        clock.report(value, bound, best)
+        for store, first in stores:
             last = -math.inf
             for sweep in range(self.sweeps + 1):
-                if best is not None and clock.expired:
+                if clock.expired:
                     break
-                policy.in_store = in_store(instance, store)
-                schedule = simulate(instance, policy, clock, self.name).schedule
-                objective = float(evaluate(instance, schedule).objective or 0.0)
+                is_known = first is not None and not sweep
+                schedule, objective = first if is_known else self._followed(instance, policy, store, clock)
                 made += bool(sweep)
                 if objective > value:
                     best, value = schedule, objective
-                    clock.report(value, bound)
+                    clock.report(value, bound, best)
                 if objective <= last:
                     break
                 last, store = objective, _as_shares(schedule)
-        assert best is not None
         return best, made
 
     def _shared(

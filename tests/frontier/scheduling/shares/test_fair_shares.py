@@ -15,6 +15,7 @@ from ddlopt.models.scheduling import Capped, Job, PolluxTiming, Run, Schedule, S
 from ddlopt.models.scheduling.pool import pool
 from ddlopt.solvers.backends.convex import Convex, ConvexOutcome
 from ddlopt.solvers.contracts import Limits, Method, Status
+from ddlopt.solvers.heuristic import Asked
 from ddlopt.solvers.scheduling.gadget import Gadget
 
 METHOD = FairSharing()
@@ -154,3 +155,17 @@ def test_rings_get_their_best_bandwidths_where_they_are_shared_out():
     found = METHOD.solve(load("scheduling/tiny-shared"), Limits())
     assert found.objective == pytest.approx(2.29)
     assert found.status is Status.OPTIMAL
+
+
+def test_there_is_a_schedule_when_the_program_takes_all_the_time(monkeypatch):
+    """On large instances that was an empty one, as what follows the shares stops with the clock, too."""
+    solve, clock = Convex.solve, Asked(lambda: bool(late))
+    late = []
+
+    def slow(*given):
+        late.append(True)
+        return solve(*given)
+
+    monkeypatch.setattr(Convex, "solve", slow)
+    found = METHOD.find(departing(), Limits(), 0, clock, None)
+    assert evaluate(departing(), found.solution).objective == pytest.approx(1.001)
