@@ -1,5 +1,6 @@
 """Our own search for gangs: simulated annealing of the order in which a list schedule takes the jobs."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,11 +46,18 @@ class Effort:
     first_moves_of_a_job: int = 3000
     """Moves for each job that it may take."""
     slice_s: float = 0.1
-    """Seconds between looks at the clock; the inner loop is taken to make 3e8 steps a second."""
+    """Seconds between looks at the clock."""
+    steps_per_s: float = 3e8
+    """Of the inner loop, roughly."""
+    least_moves_of_a_job: int = 3000
+    """Moves for each job in the shortest annealing: where there is no time for more, few long ones find more, and one
+    that has fewer begins colder."""
     most_jobs: int = 10_000
     """A move passes over all jobs: beyond it there are too few moves in the time."""
     coldest: float = 0.01
     """Last temperature of an annealing, relative to its first."""
+    latest: float = 0.8
+    """Part of the cooling that may be left out of an annealing for which there is little time."""
 
 
 _EFFORT = Effort()
@@ -122,6 +130,8 @@ class GangSearch(Heuristic, uses=("seed", "start")):
 
 class _Lists(ABC):
     """Orders (and flags) as schedules; remembers the best."""
+
+    first_work: ClassVar[float] = _EFFORT.first_work
 
     def __init__(self, instance: SchedulingInstance) -> None:
         self.instance = instance
@@ -203,6 +213,8 @@ class _PooledLists(_Lists):
 class _PlacedLists(_Lists):
     """Whatever fits when something ends or arrives, on servers."""
 
+    first_work = 10 * _EFFORT.first_work  # its moves cost more
+
     def __init__(self, instance: SchedulingInstance) -> None:
         super().__init__(instance)
         self.placing = placing(instance, self.jobs)
@@ -212,7 +224,7 @@ class _PlacedLists(_Lists):
     def work(self) -> float:
         """At every end all that wait look at the servers."""
         count, (servers, resources) = len(self.order), self.placing.capacity.shape
-        return float(0.3 * count * (count / 2 + 10) * servers * (1 + resources))
+        return float(3 * count * (count / 2 + 10) * servers * (1 + resources))
 
     def take(self, order: Ints, rng: np.random.Generator) -> None:
         """See :class:`_Lists`."""
@@ -300,31 +312,52 @@ class _Search:
                 if self.done:
                     return
         lists = [order for _, order in sorted(ranked, key=lambda pair: pair[0])]
-        first = effort * min(_EFFORT.first_work / self.lists.work, _EFFORT.first_moves_of_a_job * len(self.lists.order))
-        for number, length in enumerate(_EFFORT.rounds):
+        first = effort * min(
+            self.lists.first_work / self.lists.work, _EFFORT.first_moves_of_a_job * len(self.lists.order)
+        )
+        rounds = self._rounds()
+        for number, length in enumerate(rounds):
             target = self.lowest
             if number % 2 and self.goal_is_makespan:
                 target = int(self.lowest + min(self.least, 2 * self.lowest)) // 2
             self.lists.take(lists[number % len(lists)], self.rng)
-            self._anneal(target, max(100, int(first * length)))
+            self._anneal(target, max(100, int(first * length)), length / sum(rounds[number:]))
             if self.done:
                 return
+
+    def _rounds(self) -> tuple[int, ...]:
+        """The annealings that there is time for."""
+        rounds = _EFFORT.rounds
+        while len(rounds) > 1 and self._affordable(rounds[0] / sum(rounds)) < 1:
+            rounds = rounds[1:]
+        return rounds
+
+    def _affordable(self, share: float) -> float:
+        """Moves in a share of the time that is left, of those that an annealing is to have at least."""
+        moves = share * self.clock.left_s * _EFFORT.steps_per_s / self.lists.work
+        return moves / (_EFFORT.least_moves_of_a_job * len(self.lists.order))
 
     @property
     def goal_is_makespan(self) -> bool:
         """Whether there is a target."""
         return self.lists.goal.makespan
 
-    def _anneal(self, target: int, moves: int) -> None:
-        """One annealing, in stages that look at the clock."""
-        heat = self.lists.heat()
-        cooling = _EFFORT.coldest ** (1 / moves)
-        stage = max(1, min(moves, int(_EFFORT.slice_s * 3e8 / self.lists.work)))
-        while moves > 0 and not self.done:
-            if self._stage(target, heat, cooling, min(stage, moves)) <= 0:
+    def _anneal(self, target: int, moves: int, share: float) -> None:
+        """One annealing, in stages that look at the clock; it cools in its share of the time that is left.
+
+        Without that a limit would strike while it is hot, when it finds nothing.
+        """
+        heat, cooling = self.lists.heat(), _EFFORT.coldest ** (1 / moves)
+        stage = max(1, min(moves, int(_EFFORT.slice_s * _EFFORT.steps_per_s / self.lists.work)))
+        began_s, seconds = self.clock.elapsed_s, self.clock.part(share) or math.inf
+        affordable = min(1.0, max(_EFFORT.coldest, self._affordable(share)))
+        skipped, tried, part = min(_EFFORT.latest, math.log(affordable, _EFFORT.coldest)), 0, 0.0
+        while part < 1 and not self.done:
+            now = heat * _EFFORT.coldest ** (skipped + (1 - skipped) * part)
+            if self._stage(target, now, cooling, min(stage, moves - tried)) <= 0:
                 return
-            heat *= cooling ** min(stage, moves)
-            moves -= stage
+            tried += stage
+            part = max(tried / moves, (self.clock.elapsed_s - began_s) / seconds)
 
     def _stage(self, target: int, heat: float, cooling: float, moves: int) -> float:
         least, cost = self.lists.anneal(target, heat, cooling, moves, self.least)

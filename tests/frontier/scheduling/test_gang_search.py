@@ -10,6 +10,7 @@ from volume import for_each, slow
 
 from ddlopt.frontier.scheduling.formulations.rigid_gangs.gangs import earliest_starts, gangs
 from ddlopt.frontier.scheduling.gangs import dispatch as gang_dispatch
+from ddlopt.frontier.scheduling.gangs import gang_search
 from ddlopt.frontier.scheduling.gangs import kernels as gang_kernels
 from ddlopt.frontier.scheduling.gangs.gang_search import GangSearch, placing
 from ddlopt.instances.generators.scheduling import generate
@@ -282,3 +283,27 @@ def test_what_it_refuses():
     assert "takes 12 slots at least, but there are 11" in none.message
     with pytest.raises(OptionError, match="effort must be positive, got 0"):
         GangSearch(0)
+
+
+@for_each("limit_s", [1.0, 30.0])
+def test_annealing_has_cooled_when_the_limit_strikes(monkeypatch, limit_s):
+    """A hot one finds nothing: a limit that struck there had gone for nothing."""
+
+    class Ticking(Clock):
+        @property
+        def elapsed_s(self):
+            self.ticks = getattr(self, "ticks", 0) + 1
+            return 0.02 * self.ticks
+
+    def annealed(lists, target, heat, cooling, moves, least):
+        heats.append(heat * cooling**moves)
+        return 1e6, 1e6
+
+    heats = []
+    problem = random_gangs(np.random.default_rng(3), jobs=60, gpus=6, longest=9).changed(slots=10**4)
+    monkeypatch.setattr(gang_search._PooledLists, "anneal", annealed)
+    clock = Ticking(Limits(limit_s), None)
+    search = gang_search._Search(gang_search._PooledLists(problem), np.random.default_rng(0), clock)
+    search.run(1e3, None)
+    assert clock.expired
+    assert heats[-1] < 0.02 * search.lists.heat()
