@@ -139,8 +139,8 @@ class FairSharing(CertifiedMethod, uses=("start",)):
             for sweep in range(self.sweeps + 1):
                 if clock.expired:
                     break
-                is_known = first is not None and not sweep
-                schedule, objective = first if is_known else self._followed(instance, policy, store, clock)
+                schedule, objective = first or self._followed(instance, policy, store, clock)
+                first = None
                 made += bool(sweep)
                 if objective > value:
                     best, value = schedule, objective
