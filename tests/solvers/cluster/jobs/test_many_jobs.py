@@ -14,7 +14,7 @@ from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers import incumbents
 from ddlopt.solvers.cluster.jobs.list_exchange import ListExchange, ListSearch
-from ddlopt.solvers.cluster.jobs.relaxation import relaxed, useful
+from ddlopt.solvers.cluster.jobs.relaxation import Resource, relaxed, useful
 from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 
@@ -48,6 +48,34 @@ def test_the_relaxation_of_one_job_is_its_time_and_of_two_their_servers():
     assert relaxed(both, 12.0).value == pytest.approx(12)
     # 6 + 12; the relaxation shares the server, and its intervals are a little coarse.
     assert 17 < relaxed(both.changed(objective="weighted_completion"), 12.0).value <= 18
+
+
+def test_what_jobs_use_besides_servers_bounds_them_too():
+    # Each runs for 1 s on a server of its own, and takes 3 s of a link if nobody else uses it.
+    jobs = [{"name": name, "iterations": 1, "step_s": [1.0]} for name in "ab"]
+    both = JobsInstance.from_data({"name": "two", "servers": 4, "jobs": jobs})
+    link = Resource(2.0, ({1: 6.0}, {1: 6.0}), 6.0)
+    assert relaxed(both, 6.0).value == pytest.approx(1)
+    assert relaxed(both, 6.0, others=(link,)).value == pytest.approx(6)
+    # One that comes after 4 s has the link for 3 s from then on.
+    late = both.changed(jobs=[jobs[0], jobs[1] | {"arrival_s": 4}])
+    assert relaxed(late, 6.0, others=(link,)).value == pytest.approx(7)
+    # On two servers the second needs no link, and that it takes as long is no reason to leave it out.
+    wide = both.changed(jobs=[jobs[0], jobs[1] | {"step_s": [1.0, 1.0]}])
+    spared = relaxed(wide, 6.0, others=(link,))
+    assert spared.value == pytest.approx(3)
+    assert spared.shares[1][2] == pytest.approx(1)
+    # One after the other on the link: 3 and 6 s; parts of both in small intervals come near that.
+    sums = both.changed(objective="weighted_completion")
+    assert relaxed(sums, 6.0).value == pytest.approx(2)
+    assert 6 < relaxed(sums, 6.0, others=(link,)).value <= 9 + 1e-9
+
+
+def test_a_relaxation_for_which_there_is_no_time_bounds_nothing():
+    jobs = [{"name": str(n), "iterations": 1, "step_s": [3.0, 2.0, 1.5]} for n in range(40)]
+    many = JobsInstance.from_data({"name": "many", "servers": 4, "jobs": jobs, "objective": "weighted_completion"})
+    found = relaxed(many, 60.0, seconds=0.0)
+    assert (found.value, found.shares) == (0.0, ({},) * 40)
 
 
 def test_widths_that_take_no_less_are_left_out():
