@@ -1,6 +1,7 @@
 """Rigid jobs of any number: the relaxation against brute force, exact starts of lists, the search."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from ddlopt.models.cluster import JobsInstance
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.errors import NotApplicableError
 from ddlopt.solvers import incumbents
+from ddlopt.solvers.cluster.jobs import relaxation
 from ddlopt.solvers.cluster.jobs.list_exchange import ListExchange, ListSearch
 from ddlopt.solvers.cluster.jobs.relaxation import Resource, relaxed, useful
 from ddlopt.solvers.contracts import Limits
@@ -71,11 +73,35 @@ def test_what_jobs_use_besides_servers_bounds_them_too():
     assert 6 < relaxed(sums, 6.0, others=(link,)).value <= 9 + 1e-9
 
 
-def test_a_relaxation_for_which_there_is_no_time_bounds_nothing():
-    jobs = [{"name": str(n), "iterations": 1, "step_s": [3.0, 2.0, 1.5]} for n in range(40)]
-    many = JobsInstance.from_data({"name": "many", "servers": 4, "jobs": jobs, "objective": "weighted_completion"})
-    found = relaxed(many, 60.0, seconds=0.0)
-    assert (found.value, found.shares) == (0.0, ({},) * 40)
+def test_a_relaxation_for_which_there_is_no_time_bounds_nothing(monkeypatch):
+    jobs = [{"name": str(n), "iterations": 1, "step_s": [3.0, 2.0]} for n in range(3)]
+    few = JobsInstance.from_data({"name": "few", "servers": 4, "jobs": jobs, "objective": "weighted_completion"})
+    asked = []
+
+    def linprog(cost, options, **_):
+        asked.append(options["time_limit"])
+        return SimpleNamespace(x=np.ones(len(cost)), status=1)
+
+    monkeypatch.setattr(relaxation, "linprog", linprog)
+    found = relaxed(few, 60.0, seconds=7.0)
+    assert (found.value, found.shares, asked) == (0.0, ({}, {}, {}), [7.0])
+
+
+@for_each("h", [0.5, 1.9, 10.0, 1000.0])
+@for_each("arrival", [0.0, 5.0])
+def test_a_job_alone_is_bounded_by_its_time_however_long_intervals_are(h, arrival):
+    alone = JobsInstance.from_data(
+        {
+            "name": "one",
+            "servers": 2,
+            "objective": "weighted_completion",
+            "jobs": [{"name": "a", "iterations": 1, "arrival_s": arrival, "step_s": [1.0]}],
+        }
+    )
+    for moved in (False, True):
+        value = relaxed(alone, 64 * h, moved=moved).value
+        assert value <= arrival + 1
+        assert value == pytest.approx(arrival + 1)
 
 
 def test_widths_that_take_no_less_are_left_out():
