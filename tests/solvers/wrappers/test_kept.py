@@ -1,18 +1,21 @@
 """What a guarded process tells and what is kept of it, without a process."""
 
+import errno
 import os
+import pickle
 from types import SimpleNamespace
 
 import pytest
 
 import ddlopt
 from ddlopt.models.errors import OptionError, SolverError
+from ddlopt.solvers.certified import told_anew
 from ddlopt.solvers.certify import Gate, MethodOutput
 from ddlopt.solvers.contracts import Limits, TracePoint
 from ddlopt.solvers.topology.topoopt.topology_finder import TopologyFinder
 from ddlopt.solvers.wrappers import guarded, guarded_process
 from ddlopt.solvers.wrappers.guarded import Grace, Guarded, _better, _Watch, memory_limit
-from ddlopt.solvers.wrappers.guarded_process import _News, tells_of_memory
+from ddlopt.solvers.wrappers.guarded_process import _is_short, _News, _portable, _portable_result, tells_of_memory
 
 TINY = ddlopt.load("topology/tiny-n4-d2")
 FOUND = TopologyFinder().solve(TINY, Limits())
@@ -115,3 +118,53 @@ def test_what_is_told_of_a_stop():
 def test_words_of_libraries_that_ran_out_of_memory():
     assert tells_of_memory("std::bad_alloc")
     assert not tells_of_memory(str(SolverError("a memory of old days")))
+
+
+def raised(problem, cause=None, context=None):
+    problem.__cause__, problem.__context__ = cause, context
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("problem", "short"),
+    [
+        (MemoryError(), True), (OSError(errno.ENOMEM, "no room"), True), (OSError(errno.ENOENT, "no file"), False),
+        (SolverError("HiGHS: std::bad_alloc"), True), (SolverError("no basis"), False),
+        (raised(SolverError("no answer"), cause=MemoryError()), True),
+        (raised(SolverError("no answer"), context=raised(ValueError("odd"), context=MemoryError())), True),
+        (raised(SolverError("no answer"), cause=ValueError("odd")), False), (KeyboardInterrupt(), False),
+    ],
+)  # fmt: skip
+def test_whatever_is_behind_an_error_is_looked_at_for_short_memory(problem, short):
+    assert _is_short(problem) == short
+
+
+class UnsendableError(Exception):
+    def __init__(self):
+        super().__init__("here", lambda: None)
+
+    def __str__(self):
+        return "odd figures"
+
+
+class OwnUnsendableError(UnsendableError, SolverError):
+    pass
+
+
+def test_an_error_of_any_kind_can_be_sent():
+    own = OptionError("no such option")
+    assert _portable(own) is own
+    assert isinstance(_portable(KeyboardInterrupt(lambda: None)), KeyboardInterrupt)
+    for problem, told in ((UnsendableError(), "UnsendableError: odd figures"), (OwnUnsendableError(), "odd figures"),
+                          (SystemExit(3), "SystemExit: 3")):  # fmt: skip
+        sent = pickle.loads(pickle.dumps(_portable(problem)))
+        assert (type(sent), str(sent)) == (SolverError, told)
+
+
+def test_a_result_with_figures_of_any_kind_can_be_sent():
+    assert _portable_result(FOUND) is FOUND
+    odd = told_anew(FOUND, details={"figure": lambda: None, 3: 4.0}, provenance={"seed": 1, "by": lambda: None})
+    sent = pickle.loads(pickle.dumps(_portable_result(odd)))
+    assert sent.solution == FOUND.solution
+    assert (set(sent.details), sent.details["3"]) == ({"figure", "3"}, "4.0")
+    assert sent.provenance["seed"] == "1"
