@@ -27,7 +27,7 @@ class Effort:
     slack: float = 1e-5
     """How near to the best plans must be, as a part of their job's worth. The bound allows for it; that is far less
     than the tenth of a per cent by which it is mostly off."""
-    room: int = 300
+    room: int = 1000
     """Beginnings of a plan that are kept. The bound allows for those that are dropped."""
     plans: int = 4_000_000
     """Work of plain plans, :func:`work_of_plans`: a tenth of a second."""
@@ -110,9 +110,7 @@ def kernels_of_plans(instance: SchedulingInstance) -> tuple[str, ...]:
     """What :func:`plans_bound` calls on an instance."""
     if instance.goal.must_finish:
         return ()
-    plans = (f"{_PRICES}.plan_kernels",) if instance.goal.counts_utilities or instance.accelerators.matter else ()
-    keeps = instance.goal.counts_utilities and (instance.changes.matter)
-    return (*plans, f"{_PRICES}.kept_kernels") if keeps else plans
+    return (f"{_PRICES}.plan_kernels",) if instance.goal.counts_utilities or instance.accelerators.matter else ()
 
 
 def _whole_bound(instance: SchedulingInstance) -> float:

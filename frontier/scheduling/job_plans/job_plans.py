@@ -130,7 +130,7 @@ class JobPlans(Heuristic, uses=("seed", "start")):
         if instance.accelerators.matter:
             return (_PLANS, _ROWS)
         keeps = instance.changes.matter
-        return (*self.kernels, _KEPT, _ROWS) if keeps else self.kernels
+        return (*self.kernels, _PLANS, _KEPT, _ROWS) if keeps else self.kernels
 
     def refuses(self, instance: SchedulingInstance) -> str | None:
         """Whatever is not a sum of utilities over jobs that the knapsack of widths places, and what is too large."""

@@ -20,8 +20,8 @@ from ddlopt.solvers.contracts import Limits
 from ddlopt.solvers.heuristic import Clock
 from ddlopt.solvers.scheduling.slot.rates import Floats, Ints
 
-# Plans that are kept have a list of beginnings for each width, and programs in whole plans need half of the time.
-ROUNDS = rounds.Effort(coarse=1e-6, room=100, fine_room=20_000, reserve=0.5, stalls=50)
+# Programs in whole plans need half of the time.
+ROUNDS = rounds.Effort(coarse=1e-6, reserve=0.5, stalls=50)
 
 
 @dataclass(frozen=True)

@@ -26,18 +26,8 @@ class Effort:
     """What a plan may be off by, as a part of its job's worth: a thousandth of the gap that exact methods end at by
     default, so that it costs them nothing."""
     room: int = 50_000
-    """Beginnings of plans kept for one job in a slot: 2 MB, and most jobs have far fewer."""
-    kept_room: int = 20_000
-    """The same at one width, where plans are kept: there are as many lists as widths."""
-    finest: int = 2**12
-    """Most steps of progress in the look ahead of plans that are kept. It is calculated whole before the search, so
-    that finer steps must save more beginnings than they cost."""
-    coarsest: int = 2**6
-    """Fewest steps: rounded up to fewer, progress in each slot looks like all of it, and nothing is pruned."""
-    cells: int = 2**22
-    """Of the table of that look ahead, where it has the finest steps: 32 MB."""
-    listed: int = 2**14
-    """Steps where plans are listed, in four times as much memory: what rounding makes look good enough is listed."""
+    """Beginnings of plans kept for one job in a slot, at one width where plans are kept: 2 MB, and most jobs have far
+    fewer."""
 
 
 EFFORT = Effort()
@@ -88,8 +78,7 @@ class PlanPricing:
     Moves to other servers at the same width are left out of what is lost, which only helps jobs.
 
     The best plan of each job is found exactly, by
-    :func:`~ddlopt.frontier.scheduling.prices.plan_kernels.best_plan` or
-    :func:`~ddlopt.frontier.scheduling.prices.kept_kernels.best_kept_plan`.
+    :func:`~ddlopt.frontier.scheduling.prices.plan_kernels.best_plan`.
 
     Parameters
     ----------
@@ -141,13 +130,11 @@ class PlanPricing:
 
     @property
     def work(self) -> int:
-        """Of one answer, roughly, in nanoseconds; in long windows there are more beginnings to compare."""
+        """Of one answer, roughly, in nanoseconds; there are more beginnings in long windows, and at many widths."""
         spans = [self.instance.last_slot(i) - job.arrival for i, job in enumerate(self.instance.jobs)]
         sizes = [len(own.widths) for own in self.offers]
-        if self.keeps:
-            each = (self._steps(i, EFFORT.finest) for i in range(len(spans)))
-            return sum(span * (size + 1) * steps for span, size, steps in zip(spans, sizes, each, strict=True))
-        return sum(25 * span * size * (100 + span) for span, size in zip(spans, sizes, strict=True))
+        each = 100 if self.keeps else 25
+        return sum(each * span * size * (100 + span) for span, size in zip(spans, sizes, strict=True))
 
     def worker_prices(self, job: int, prices: Floats) -> Floats:
         """(T, K) of a worker of a job by type, at ``prices`` (T, K R)."""
@@ -160,18 +147,14 @@ class PlanPricing:
         rooms = self.cluster.rooms
         return [costs_of(own, rooms[i], self.worker_prices(i, prices)) for i, own in enumerate(self.offers)]
 
-    def answer(
-        self, prices: Floats, slack: float = EFFORT.slack, room: int | None = None, finest: int = EFFORT.finest
-    ) -> PlanAnswer:
+    def answer(self, prices: Floats, slack: float = EFFORT.slack, room: int = EFFORT.room) -> PlanAnswer:
         """Bound and plans at ``prices`` (T, K R) >= 0; each plan may be off by ``slack`` times the worth of its job.
 
         What it may be off by is part of the bound, and so are beginnings of plans beyond ``room``, which are dropped.
-        Of plans that are kept, the coarser the look ahead, ``finest`` steps at most, the more beginnings are kept, and
-        the more those dropped may be off.
         """
         one_type = len(self.cluster.names) == 1
         income = float(prices.sum(axis=0) @ self.capacity)
-        found = self.answer_to_costs(self.costs(prices), income, slack, room, finest, ordered=one_type)
+        found = self.answer_to_costs(self.costs(prices), income, slack, room, ordered=one_type)
         for i, own in enumerate(self.offers):
             if one_type:
                 found.workers[i, :, 0] = self.widths_of(i, found.offers[i])
@@ -185,8 +168,7 @@ class PlanPricing:
         costs: Sequence[Floats],
         income: float,
         slack: float,
-        room: int | None,
-        finest: int = EFFORT.finest,
+        room: int,
         ordered: bool = False,
     ) -> PlanAnswer:
         """The same where offers have costs of their own: by job (T, O) >= 0, of which schedules pay ``income`` at most.
@@ -203,50 +185,29 @@ class PlanPricing:
         for i, job in enumerate(instance.jobs):
             window = slice(job.arrival, instance.last_slot(i))
             mine, off = costs[i][window], slack * job.utility.value
-            if self.keeps:
-                values[i], most, plan = self._best_kept(i, mine, off, room, finest)
-                # Sums of costs over all slots are rounded, not only of those that are taken.
-                paid += float(mine.max(axis=1).sum())
-            else:
-                values[i], most, plan = self._best(i, mine, off, room, ordered)
-                paid += float(mine[np.flatnonzero(plan >= 0), plan[plan >= 0]].sum())
+            values[i], most, plan = self._best(i, mine, off, room, ordered)
+            paid += float(mine[np.flatnonzero(plan >= 0), plan[plan >= 0]].sum())
             chosen[i, window] = plan
             total += most
         margin = BOUND_MARGIN * (total + 2 * income + paid)
         workers = np.zeros((*shape, len(self.cluster.names)), dtype=np.int64)
         return PlanAnswer(total + income + margin, values, chosen, workers)
 
-    def _best(
-        self, job: int, costs: Floats, slack: float, room: int | None, ordered: bool
-    ) -> tuple[float, float, Ints]:
+    def _best(self, job: int, costs: Floats, slack: float, room: int, ordered: bool) -> tuple[float, float, Ints]:
         """Value, bound and (n,) offers of the best plan, at (n, O) costs in its window."""
-        parts = self.parts[job]
-        order = np.argsort(costs[:, 0] if ordered else (costs / parts).min(axis=1), kind="stable")
-        most = EFFORT.room if room is None else room
+        parts, changed, least = self.parts[job], self._changed[job], 1
+        order = np.arange(len(costs))
+        if self.keeps:
+            least, ordered = self.instance.changes.least(job), False
+        else:
+            order = np.argsort(costs[:, 0] if ordered else (costs / parts).min(axis=1), kind="stable")
+        mine = np.ascontiguousarray(costs[order])
         value, bound, plan = plan_kernels.best_plan(
-            self._utilities, job, np.ascontiguousarray(costs[order]), parts, ordered, slack, most
+            self._utilities, job, mine, parts, changed, least, self.keeps, ordered, slack, room
         )
         here = np.empty(len(order), dtype=np.int64)
         here[order] = plan
         return value, bound, here
-
-    def _best_kept(
-        self, job: int, costs: Floats, slack: float, room: int | None, finest: int
-    ) -> tuple[float, float, Ints]:
-        """The same of plans that are kept."""
-        least, most = self.instance.changes.least(job), EFFORT.kept_room if room is None else room
-        found: tuple[float, float, Ints] = kept_kernels.best_kept_plan(
-            self._utilities,
-            job,
-            np.ascontiguousarray(costs),
-            self.parts[job],
-            self._changed[job],
-            least,
-            self._steps(job, finest),
-            slack,
-            most,
-        )
-        return found
 
     def near_best(self, costs: Sequence[Floats], values: Floats, slack: float, most: int) -> list[Ints] | None:
         """Of every job the (m, T) offers of all plans that are worth, less cost, at least ``values[job] - slack``.
@@ -267,9 +228,8 @@ class PlanPricing:
             window = slice(job.arrival, self.instance.last_slot(i))
             mine = np.ascontiguousarray(costs[i][window])
             bar = values[i] - slack - BOUND_MARGIN * (abs(values[i]) + float(mine.max(axis=1).sum()))
-            steps = self._steps(i, EFFORT.listed)
             complete, plans = kept_kernels.near_best_plans(
-                self._utilities, i, mine, self.parts[i], self._changed[i], job.least_run_slots, steps, bar, most
+                self._utilities, i, mine, self.parts[i], self._changed[i], job.least_run_slots, bar, most
             )
             if not complete:
                 return None
@@ -278,11 +238,6 @@ class PlanPricing:
             offers[:, window] = plans
             found.append(offers)
         return found
-
-    def _steps(self, job: int, finest: int) -> int:
-        span = self.instance.last_slot(job) - self.instance.jobs[job].arrival
-        cells = finest * (EFFORT.cells // EFFORT.finest)
-        return min(finest, max(EFFORT.coarsest, cells // ((span + 1) * (len(self.parts[job]) + 1))))
 
     def part(self, job: int, offers: Ints) -> float:
         """Part of its mini-batches that a job does with (T,) ``offers`` at best, less what changes lose; at most 1."""

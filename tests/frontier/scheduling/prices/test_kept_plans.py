@@ -62,7 +62,7 @@ def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
     assert every[tuple(found.widths[0].tolist())] == pytest.approx(best, abs=1e-9)
     assert best + income <= found.bound <= best + income + 1e-6 * (1 + best + income)
     # With next to no room the plan is another one, but the bound holds.
-    assert pricing.answer(prices, 1e-3, 1, 4).bound >= best + income
+    assert pricing.answer(prices, 1e-3, 1).bound >= best + income
 
     slack = 0.2 * asked.jobs[0].utility.value
     (listed,) = pricing.near_best(pricing.costs(prices), found.values, slack, 100_000)
@@ -75,6 +75,16 @@ def test_the_best_plan_and_those_near_it_are_those_of_trying_everything(seed):
             leaner = [one for one in mine if all(a <= b for a, b in zip(one, plan, strict=True))]
             assert max(every[one] for one in leaner) >= value - 1e-9
     assert all(every[plan] >= best - slack - 1e-6 * (1 + abs(best)) for plan in mine)
+
+
+@for_each("seed", seeds(4, 60))
+def test_where_changes_lose_nothing_plans_that_are_kept_are_worth_as_much(seed):
+    rng = np.random.default_rng(seed)
+    asked = random_instance(rng, jobs=3, slots=7, places=(4,), utilities=(*CONCAVE, "all_or_nothing"))
+    prices = rng.uniform(0, rng.choice([0.03, 0.1, 0.3]), (7, 1))
+    kept, free = (PlanPricing(asked, keeps=keeps).answer(prices) for keeps in (True, False))
+    assert kept.values == pytest.approx(free.values, rel=1e-7, abs=1e-7)
+    assert kept.bound == pytest.approx(free.bound, rel=1e-7)
 
 
 def test_plans_that_are_too_many_are_not_listed():

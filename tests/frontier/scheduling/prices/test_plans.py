@@ -104,7 +104,9 @@ def test_too_many_labels_cost_only_sharpness():
     pricing = PlanPricing(instance)
     prices = np.sort(np.random.default_rng(2).uniform(0.0, 0.1, 8))
     costs, parts = np.outer(prices, pricing.offers[0].widths), pricing.parts[0]
-    sharp, crowded = (best_plan(pricing._utilities, 0, costs, parts, True, 1e-9, room) for room in (50_000, 2))
+    sharp, crowded = (
+        best_plan(pricing._utilities, 0, costs, parts, parts, 1, False, True, 1e-9, room) for room in (50_000, 2)
+    )
     assert sharp[0] == pytest.approx(sharp[1], abs=1e-8)
     assert crowded[0] <= sharp[0] <= crowded[1]
 
