@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from ddlopt.models.gossip.matchings.bounds import matchings_bound
 from ddlopt.models.gossip.matchings.instance import MatchingsInstance
-from ddlopt.models.gossip.spectral.laplacians import Floats
+from ddlopt.models.gossip.spectral.laplacians import Floats, Ints
 from ddlopt.models.tolerances import IMPROVEMENT_TOL, ROUNDING
 from ddlopt.solvers.certify import MethodOutput
 from ddlopt.solvers.contracts import Limits, relative_gap
@@ -114,12 +114,16 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
         if most < 2:
             return best, 0
         later_s = 0.0 if np.isinf(clock.left_s) else (1.0 - _EFFORT.first) * clock.left_s
+        known: dict[frozenset[tuple[int, ...]], Candidate] = {}  # few edges have few matchings, which soon come again
         for move in range(self.moves):
             if clock.expired or clock.left_s < later_s or reached(best.mixed.factor):
                 return best, move
             there = kempe.moved(at, rng, most)
             allowed = current.mixed.factor * (1.0 + _EFFORT.worse * (1.0 - move / self.moves) ** 2 * rng.random())
-            found = _valued(instance, grouped(there.tolist()), clock, allowed)
+            matchings = grouped(there.tolist())
+            split = frozenset(matchings)
+            found = known.get(split) or _valued(instance, matchings, clock, allowed)
+            known[split] = found
             if found.mixed.factor <= allowed:
                 at, current = there, found
             if found.mixed.factor < best.mixed.factor * (1.0 - IMPROVEMENT_TOL):
@@ -164,6 +168,7 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
         instance, chances = begin.plan.instance, begin.probabilities
         kempe, current, best = Kempe(instance.network), begin, begin
         at = colours_of(begin.plan.matchings, len(instance.network.edges))
+        known: dict[bytes, Candidate] = {}
         for move in range(self.moves if len(chances) > 1 else 0):
             if clock.expired:
                 break
@@ -172,12 +177,10 @@ class MatchingsSearch(CertifiedMethod, uses=("threads", "seed")):
             if not changed.any() or max(chances[there][changed].max(), chances[at][changed].max()) < _EFFORT.dropped:
                 at = there
                 continue
-            used = np.unique(there)
-            plan = Plan(instance, [np.flatnonzero(there == colour).tolist() for colour in used])
-            kept = plan.kept(chances[used])
             allowed = current.mixed.factor * (1.0 + _EFFORT.worse * (1.0 - move / self.moves) ** 2 * rng.random())
-            mixed = best_weights(plan.moment(kept), _EFFORT.rough, None, lambda: clock.expired, allowed)
-            found = Candidate(plan, kept, mixed)
+            coloured = there.tobytes()
+            found = known.get(coloured) or _coloured(instance, there, chances, clock, allowed)
+            known[coloured] = found
             if found.mixed.factor <= allowed:
                 at, current = there, found
             if found.mixed.factor < best.mixed.factor * (1.0 - 10.0 * _EFFORT.rough):
@@ -208,6 +211,14 @@ def _valued(instance: MatchingsInstance, matchings: Matchings, clock: Clock, mos
         return Candidate(plan, active.probabilities, Mixed(half, value, 0.0, np.eye(instance.size)))
     moment = plan.moment(active.probabilities)
     return Candidate(plan, active.probabilities, best_weights(moment, _EFFORT.rough, None, lambda: clock.expired, most))
+
+
+def _coloured(instance: MatchingsInstance, colours: Ints, chances: Floats, clock: Clock, most: float) -> Candidate:
+    """Matchings by colour, at the probabilities of the colours, with their best weights; roughly, as above."""
+    used = np.unique(colours)
+    plan = Plan(instance, [np.flatnonzero(colours == colour).tolist() for colour in used])
+    kept = plan.kept(chances[used])
+    return Candidate(plan, kept, best_weights(plan.moment(kept), _EFFORT.rough, None, lambda: clock.expired, most))
 
 
 def _refined(candidate: Candidate, clock: Clock) -> Candidate:

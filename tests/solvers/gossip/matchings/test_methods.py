@@ -15,6 +15,7 @@ from ddlopt.models.gossip import MatchingsInstance, Network, evaluate
 from ddlopt.models.gossip.matchings.second_moments import SecondMoment
 from ddlopt.solvers.catalogue import method
 from ddlopt.solvers.contracts import Limits
+from ddlopt.solvers.gossip.matchings import search
 from ddlopt.solvers.gossip.matchings.activation import Plan, most_connected
 from ddlopt.solvers.gossip.matchings.decompositions import Kempe, coloured, colours_of, fewest_matchings, grouped
 from ddlopt.solvers.gossip.matchings.moment_newton import _Path, best_weights
@@ -293,6 +294,24 @@ def test_search_over_matchings():
     assert fixed.bound == pytest.approx(found.bound, rel=1e-7)
     assert 0 < found.gap < 0.002  # of fractional matchings
     assert MatchingsSearch(moves=60).solve(asked, LIMITS, seed=1).solution == found.solution
+
+
+def test_matchings_that_come_again_are_not_valued_again(monkeypatch):
+    valued = []
+
+    def counted(instance, matchings, *others):
+        valued.append(frozenset(matchings))
+        return original(instance, matchings, *others)
+
+    original = search._valued
+    monkeypatch.setattr(search, "_valued", counted)
+    paw = Network(nodes=4, edges=((1, 2), (2, 3), (0, 3), (0, 2)))
+    instance = MatchingsInstance(name="paw", network=paw, budget=0.5)
+    found = MatchingsSearch(moves=12, starts=1).solve(instance, Limits())
+    assert found.details["decompositions"] == 13
+    # Its edges split in two ways; the first one was there before the walk.
+    assert len(set(valued)) == 2
+    assert len(valued) <= 3
 
 
 def test_search_stops_where_the_bound_is_met():
