@@ -17,6 +17,9 @@ CASES = embedding_cases.cases()
 KINDS = {kind.__name__: kind for _, kind in embedding_cases.classes("build")}
 CONVEX = {kind.__name__: (family, kind) for family, kind in embedding_cases.classes("problem")}
 LINEAR = (pyo.Var, pyo.Expression)
+THROUGHPUTS = {"RingsAndRoutes", "CirculantDesign", "MaxMinCircuits"}
+"""Formulations whose objective is a throughput: time is one over it."""
+CONVERTED = [case for case in CASES if hasattr(case.kind, "objective_value") and case.kind.__name__ not in THROUGHPUTS]
 
 
 @lru_cache(maxsize=256)
@@ -45,6 +48,18 @@ def test_ports_without_a_condition_are_always_there(case, count):
             if not port.where:
                 assert is_there(port, block), f"{instance.name}: {port}"
                 assert block.component(port.name).ctype in (*LINEAR, pyo.Constraint, pyo.Block)
+
+
+@pytest.mark.parametrize("case", CONVERTED, ids=str)
+def test_an_objective_is_converted_as_an_expression_too(case):
+    formulation, instance = embedding_cases.smallest(case)
+    block = block_of(formulation, instance)
+    for number, variable in enumerate(block.component_data_objects(pyo.Var)):
+        variable.set_value(0.25 + number % 3, skip_validation=True)
+    told = formulation.objective_value(instance, block.objective)
+    value = formulation.objective_value(instance, pyo.value(block.objective))
+    assert pyo.value(told) == pytest.approx(value, rel=1e-12)
+    assert told.polynomial_degree() in (0, 1)
 
 
 @pytest.mark.parametrize("name", some(KINDS, KINDS.keys() - {"PlanChoice", "SlotEmbedding", "TimeIndexed"}))

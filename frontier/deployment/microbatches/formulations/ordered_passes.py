@@ -162,7 +162,7 @@ class OrderedPasses(FormulationBase):
     def objective_value(self, instance: MicroBatchInstance, value: float) -> float:
         """Seconds."""
         ticks = exact_ticks(instance)
-        return float(value * float(_unit_s(ticks)) + float(ticks.beyond_s))
+        return value * float(_unit_s(ticks)) + float(ticks.beyond_s)
 
 
 def _nodes(ticks: Ticks, own: tuple[Kind, ...]) -> Iterator[Node]:

@@ -147,7 +147,7 @@ class CountedStarts(FormulationBase):
     def objective_value(self, instance: MicroBatchInstance, value: float) -> float:
         """Seconds."""
         ticks = ticks_for(instance)
-        return float(value * float(ticks.unit_s) + float(ticks.beyond_s)) * (1 if ticks.exact else 1 - ROUNDING)
+        return (value * float(ticks.unit_s) + float(ticks.beyond_s)) * (1 if ticks.exact else 1 - ROUNDING)
 
 
 def ticks_for(instance: MicroBatchInstance) -> Ticks:
