@@ -11,7 +11,7 @@ from ddlopt.certificates.linear import LinearCertificate
 from ddlopt.models import files
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Instance, Solution
-from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError
+from ddlopt.models.errors import NotApplicableError, SolutionError, SolverError, a_or_an
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue, proofs
 from ddlopt.solvers.accepted_error import accepted
@@ -217,7 +217,7 @@ def check_certificate(
     if isinstance(given, Certificate):
         return proofs.check(problem, given, seconds, vipr)
     if not isinstance(problem, TopologyInstance):
-        raise SolutionError(f"this is no certificate of '{problem.name}', which is a {problem.kind}")
+        raise SolutionError(f"this is no certificate of '{problem.name}', which is {a_or_an(problem.kind)}")
     if not isinstance(given, DesignCertificate):
         assert not isinstance(certificate, DesignCertificate)
         given = DesignCertificate.from_file(certificate)  # type: ignore[arg-type]

@@ -329,7 +329,7 @@ def convert(path: str | Path, source_format: str, **options: Any) -> Instance:
 
 
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
-    """JSON schema of a family's instances, or of its solutions; ``"cluster-file"``: of a cluster's file."""
+    """JSON schema of the instances or solutions of a family or a problem; ``"cluster-file"``: of a cluster's file."""
     return instances.schema(family_name, solution=solution)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from ddlopt.models.catalogue import family
+from ddlopt.models.catalogue import family, problem
 
 CLUSTER = "cluster-file"
 """In place of a family: the file of a cluster."""
@@ -16,7 +16,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a family's instances, or of its solutions.
 
-    ``"cluster-file"`` in place of a family: of a cluster's file.
+    In place of a family, ``"gossip/weights"``: of one problem of a family; ``"cluster-file"``: of a cluster's file.
 
     It describes shapes and ranges; what relates fields to each other (a group's members to the number of servers, say)
     is checked on reading.
@@ -24,12 +24,15 @@ def schema(family_name: str, solution: bool = False) -> dict[str, Any]:
     Raises
     ------
     UnknownNameError
-        If there is no such family.
+        If there is no such family or problem.
     """
     if family_name == CLUSTER:
         from ddlopt.instances.clusters import Cluster
 
         return {"$schema": DIALECT, **Cluster.model_json_schema(mode="validation")}
+    if "/" in family_name:
+        one = problem(family_name)
+        return {"$schema": DIALECT, **(one.solution if solution else one.instance).model_json_schema(mode="validation")}
     which = family(family_name).solution if solution else family(family_name).instance
     if not which.variants:
         return {"$schema": DIALECT, **which.model_json_schema(mode="validation")}

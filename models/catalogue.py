@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ddlopt.models.contracts import Evaluation, Instance, Solution
-from ddlopt.models.errors import SolutionError, UnknownNameError
+from ddlopt.models.errors import SolutionError, UnknownNameError, a_or_an
 from ddlopt.models.problem import Family, Problem
 
 FAMILY_NAMES = ("topology", "scheduling", "compression", "codesign", "deployment", "aggregation", "gossip", "cluster")
@@ -22,9 +22,17 @@ def family(name: str) -> Family:
         If there is none.
     """
     if name not in FAMILY_NAMES:
-        raise UnknownNameError(f"there is no family '{name}'; there are: {', '.join(FAMILY_NAMES)}")
+        raise unknown_family(name)
     found: Family = import_module(f"ddlopt.models.{name}").FAMILY
     return found
+
+
+def unknown_family(name: str) -> UnknownNameError:
+    """What to say where no family has that name; a problem may have it."""
+    around = name.partition("/")[0]
+    if around in FAMILY_NAMES and name in problems():
+        return UnknownNameError(f"there is no family '{name}', which is a problem of the family '{around}'")
+    return UnknownNameError(f"there is no family '{name}'; there are: {', '.join(FAMILY_NAMES)}")
 
 
 @cache
@@ -66,17 +74,21 @@ def outside_of_room(answering: object, instance: Instance) -> str | None:
     if package != "ddlopt" or len(folders) < 2 or folders[1] not in FAMILY_NAMES:
         return None
     if folders[1] != instance.family:
-        return f"it is of {folders[1]}, and this is a {instance.kind}"
+        return f"it is of {folders[1]}, and this is {a_or_an(instance.kind)}"
     room, where = problem_of(instance).path, "/".join((*folders[1:], ""))
     around = next((each.path for each in family(instance.family).problems if room.startswith(f"{each.path}/")), None)
     if around is None or not where.startswith(f"{around}/") or where.startswith(f"{room}/"):
         return None
-    return f"it is of {around}, and this is a {instance.kind}"
+    return f"it is of {around}, and this is {a_or_an(instance.kind)}"
 
 
 def other_kind(instance: Instance, answered: type[Instance]) -> str | None:
     """Why a formulation or a method does not cover an instance of another problem; None for one of its own."""
-    return None if isinstance(instance, answered) else f"it answers a {answered.kind}, and this is a {instance.kind}"
+    return (
+        None
+        if isinstance(instance, answered)
+        else f"it answers {a_or_an(answered.kind)}, and this is {a_or_an(instance.kind)}"
+    )
 
 
 def solution_of(instance: Instance, solution: Solution | str | Path) -> Solution:
@@ -104,7 +116,7 @@ def require_feasible(instance: Instance, solution: Solution) -> Evaluation:
     found = problem_of(instance)
     solution.belongs_to(instance)
     if not isinstance(solution, found.solution):
-        raise SolutionError(f"a {solution.kind} cannot answer the {instance.kind} '{instance.name}'")
+        raise SolutionError(f"{a_or_an(solution.kind)} cannot answer the {instance.kind} '{instance.name}'")
     evaluation = found.evaluate(instance, solution)
     if not evaluation.feasible or evaluation.objective is None:
         first, *others = [str(each) for each in evaluation.violations] or ["it has no objective"]

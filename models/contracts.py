@@ -29,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from ddlopt.models.errors import DdloptError, InstanceError, SolutionError, plain
+from ddlopt.models.errors import DdloptError, InstanceError, SolutionError, a_or_an, plain
 from ddlopt.models.reading import UnreadableError, parsed, read_text
 from ddlopt.models.refusals import InOneLine, one_line, taken_for
 from ddlopt.models.sizes import refuse_odd_figures
@@ -223,7 +223,7 @@ class _Document(BaseModel, metaclass=InOneLine):
             With one line that says where the text or the data is wrong.
         """
         if not text.strip():
-            raise cls.error(f"{origin}: is empty; expected a {cls.kind} in JSON")
+            raise cls.error(f"{origin}: is empty; expected {a_or_an(cls.kind)} in JSON")
         try:
             data = parsed(text)
         except ValueError as problem:
@@ -249,7 +249,7 @@ class _Document(BaseModel, metaclass=InOneLine):
         no such field; the document's own error if they do not go together.
         """
         if unknown := sorted(set(fields) - set(type(self).model_fields)):
-            raise TypeError(f"a {self.kind} has no field '{unknown[0]}'")
+            raise TypeError(f"{a_or_an(self.kind)} has no field '{unknown[0]}'")
         kept = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).from_data(kept | fields, f"'{getattr(self, 'name', self.kind)}' changed")
 

@@ -16,6 +16,11 @@ def plain_lines(text: str) -> str:
     return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
 
 
+def a_or_an(noun: str) -> str:
+    """The noun with its article."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 # What a file of another kind says of itself (a header of 100 000 letters) would bury what to mend, at either end.
 _LONGEST = 2000
 _KEPT = _LONGEST // 2

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ddlopt.models import announced_bounds
 from ddlopt.models.contracts import Evaluation, Formulation, Instance, Solution
-from ddlopt.models.errors import SolutionError, UnknownNameError
+from ddlopt.models.errors import SolutionError, UnknownNameError, a_or_an
 
 Evaluate = Callable[..., Evaluation]
 """``evaluate(instance, solution, exact=False)``, the independent check."""
@@ -173,7 +173,7 @@ class Family:
             solution.belongs_to(instance)
             problem = _of(problems, instance)
             if not isinstance(solution, problem.solution):
-                raise SolutionError(f"a {solution.kind} cannot answer the {instance.kind} '{instance.name}'")
+                raise SolutionError(f"{a_or_an(solution.kind)} cannot answer the {instance.kind} '{instance.name}'")
             return problem.evaluate(instance, solution, exact)
 
         def bound(instance: Instance) -> float | None:

@@ -194,6 +194,8 @@ def parsed(text: str, finite: bool = True) -> Any:
     constant = _refuse_constant if finite else float
     try:
         data = json.loads(text, parse_constant=constant, object_pairs_hook=_object)
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"{problem}{_slip(text, problem.pos)}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if _HALF.search(text):
@@ -203,6 +205,20 @@ def parsed(text: str, finite: bool = True) -> Any:
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may be half of a character; two of them may be a whole one."""
+
+
+def _slip(text: str, place: int) -> str:
+    """What people take for JSON, where that is what stands there; else nothing."""
+    before, rest = text[:place].rstrip(), text[place:].lstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return "; JSON has no comments"
+    if rest.startswith("'"):
+        return "; JSON has double quotes only"
+    if before.endswith(",") and rest.startswith(("}", "]")):
+        return "; JSON has no comma after the last"
+    if not before and not rest.startswith(("{", "[")):
+        return "; is it YAML, TOML or a table? A document in JSON begins with {"
+    return ""
 
 
 def _refuse_halves(data: Any) -> None:

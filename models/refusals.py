@@ -11,6 +11,17 @@ _PLAIN_WORDS = {
     "missing": "is missing; every document needs it",
     "extra_forbidden": "there is no such field; remove it or correct its name",
     "model_type": "expected an object of named fields",
+    "dict_type": "expected an object of named fields",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
+    "string_type": "expected a text",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
 }
 
 

@@ -130,10 +130,13 @@ def formulation_named(name: str, instance: Instance) -> Formulation:
     Raises
     ------
     UnknownNameError
-        If the family has no such method.
+        If the family has no such method; the message names those with a formulation of the instance.
     NotApplicableError
         If the method does not cover the instance, or is none that hands a formulation to a solver.
     """
+    if split(name)[0] not in method_names(instance.family):
+        others = ", ".join(formulation_names(instance)) or "none"
+        raise UnknownNameError(f"'{instance.name}' has no formulation '{name}'; methods that are: {others}")
     made = method(name, instance.family)
     reason = made.refuses(instance)
     if reason is not None:

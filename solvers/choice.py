@@ -1,5 +1,6 @@
 """Which methods are meant, and that none of the options asked for is one that they have no use for."""
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,10 @@ def method_for(method: str | Method | None, instance: Instance, solver: str | No
         return catalogue.default(instance, solver, start)
     if isinstance(method, str):
         return catalogue.method(method, instance.family, solver or "highs")
+    if isinstance(method, type):
+        raise OptionError(f"{method.__name__} is a class, and a method is an object of one: {method.__name__}()")
+    if type(method).__module__ == "builtins":
+        raise OptionError(f"{reprlib.repr(method)} is no method: give the name of one, or an object that has solve")
     return checked(method)
 
 

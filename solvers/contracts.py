@@ -61,13 +61,13 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.time_s is not None and not (_is_number(self.time_s) and self.time_s > 0):
-            raise OptionError(f"the time limit must be a positive number of seconds, got {self.time_s}")
+            raise OptionError(f"the time limit must be a positive number of seconds, got {self.time_s!r}")
         if not (_is_number(self.gap) and 0 <= self.gap < 1):
-            raise OptionError(f"the gap must be at least 0 and less than 1, got {self.gap}")
+            raise OptionError(f"the gap must be at least 0 and less than 1, got {self.gap!r}")
         whole = isinstance(self.threads, Integral) and not isinstance(self.threads, bool)
         if not whole or not 1 <= self.threads <= MOST_THREADS:
             known = f"the number of threads must be a whole number of 1 to {MOST_THREADS}"
-            raise OptionError(f"{known}, got {self.threads}")
+            raise OptionError(f"{known}, got {self.threads!r}")
 
 
 @dataclass(frozen=True)

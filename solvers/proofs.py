@@ -26,7 +26,7 @@ from ddlopt.certificates.linear.vipr import vipr_text
 from ddlopt.certificates.own import OwnCertificate, exact_bound_of, own_certificate
 from ddlopt.models.catalogue import problem_of
 from ddlopt.models.contracts import Formulation, Instance, Solution
-from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError
+from ddlopt.models.errors import DdloptError, NotApplicableError, RefutedError, SolutionError, SolverError, a_or_an
 from ddlopt.models.files import write_whole_packed
 from ddlopt.models.problem import path_of
 from ddlopt.models.reading import UnreadableError, decoded, is_fraction, parsed, read_bytes, unpacked
@@ -152,7 +152,7 @@ def check(
     expired = _expired(time_limit)
     if isinstance(certificate, OwnCertificate):
         if own_certificate(path_of(instance)) is not type(certificate):
-            raise SolutionError(f"a {certificate.kind} certificate says nothing of a {instance.kind}")
+            raise SolutionError(f"a {certificate.kind} certificate says nothing of {a_or_an(instance.kind)}")
         cases = certificate.check(instance, expired)
         if expired():
             raise _given_up(time_limit)
@@ -173,7 +173,9 @@ def _given_up(time_limit: float | None) -> SolverError:
 def _check_combinatorial(instance: Instance, certificate: CombinatorialCertificate) -> Proven:
     exact_bound = exact_bound_of(path_of(instance))
     if exact_bound is None:
-        raise NotApplicableError(f"the combinatorial bound of a {instance.kind} is not recomputed in rational numbers")
+        raise NotApplicableError(
+            f"the combinatorial bound of {a_or_an(instance.kind)} is not recomputed in rational numbers"
+        )
     found, claim = exact_bound(instance), certificate.claim
     if claim > found if instance.sense == "minimize" else claim < found:
         raise RefutedError(f"the combinatorial bound of '{instance.name}' is {found}, not {claim}")

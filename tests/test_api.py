@@ -6,7 +6,7 @@ import pytest
 from volume import for_each
 
 import ddlopt
-from ddlopt.models.errors import NotApplicableError, OptionError, SolutionError, UnknownNameError
+from ddlopt.models.errors import InstanceError, NotApplicableError, OptionError, SolutionError, UnknownNameError
 from ddlopt.solvers.contracts import Limits
 
 TINY = "topology/tiny-n4-d2"
@@ -44,6 +44,26 @@ def test_lists():
     for question in (ddlopt.names, ddlopt.methods, ddlopt.describe, ddlopt.schema):
         with pytest.raises(UnknownNameError, match="no family 'magic'"):
             question("magic")
+
+
+def test_what_is_no_instance_or_no_method_is_told_in_a_line():
+    with pytest.raises(InstanceError, match="a dict is no instance: give a name, a file or an Instance"):
+        ddlopt.load({"family": "topology"})
+    with pytest.raises(OptionError, match=r"^\['exact'\] is no method: give the name of one"):
+        ddlopt.solve(TINY, ["exact"])
+    with pytest.raises(OptionError, match=r"Spy is a class, and a method is an object of one: Spy\(\)"):
+        ddlopt.solve(TINY, Spy)
+    with pytest.raises(OptionError, match="a positive number of seconds, got '5'"):
+        ddlopt.solve(TINY, time_limit="5")
+
+
+def test_a_problem_has_a_schema_of_its_own():
+    for solution in (False, True):
+        one, family = ddlopt.schema("gossip/period", solution), ddlopt.schema("gossip", solution)
+        assert one["properties"]["problem"]["const"] == "period"
+        assert one["title"] in family["$defs"]
+    with pytest.raises(UnknownNameError, match="no family 'gossip/period', which is a problem of the family 'gossip'"):
+        ddlopt.methods("gossip/period")
 
 
 def test_load_takes_names_files_and_instances(tmp_path):

@@ -16,7 +16,7 @@ from ddlopt.models.codesign.instance import CodesignInstance
 from ddlopt.models.codesign.job import job_of
 from ddlopt.models.codesign.solution import CodesignPlan
 from ddlopt.models.contracts import Instance, Number, Solution
-from ddlopt.models.errors import NotApplicableError, OptionError, UnknownNameError
+from ddlopt.models.errors import NotApplicableError, OptionError, UnknownNameError, a_or_an
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan
 from ddlopt.models.topology.instance import TopologyInstance
 from ddlopt.models.topology.solution import TopologyDesign
@@ -181,7 +181,7 @@ def _feasible(instance: Instance, solution: Solution) -> tuple[TopologyInstance,
     """
     if not isinstance(instance, TopologyInstance | CodesignInstance):
         raise NotApplicableError(
-            f"'{instance.name}' is a {instance.kind}; what can be simulated are designs of topology and "
+            f"'{instance.name}' is {a_or_an(instance.kind)}; what can be simulated are designs of topology and "
             "codesign, and plans of collectives"
         )
     predicted_s = float(cast(Number, require_feasible(instance, solution).objective))

@@ -11,7 +11,7 @@ from ddlopt.cli.shared.proven import proof_text
 
 def certify(
     name: Name,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the certificate here.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Write the certificate here.")],
     method: Annotated[
         str | None,
         typer.Option(metavar="M", help="combinatorial, or an exact method; by default whichever proves most."),

@@ -62,7 +62,9 @@ def generate(
         emit(ddlopt.convert(jobs, "cluster-jobs", **told).to_json(), out)
         return
     if not kind:
-        raise typer.BadParameter("Missing option '--kind'; of a cluster, or --jobs FILE")
+        known = ", ".join(ddlopt.instances.kinds(family))
+        other = "; or give --jobs FILE" if family == "cluster" else ""
+        raise typer.BadParameter(f"Missing option '--kind'; those of {family}: {known}{other}")
     try:
         count = None if jobs is None else int(jobs)
     except ValueError:

@@ -9,11 +9,11 @@ from ddlopt.cli.shared.arguments import Out, emit
 
 
 def schema(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", autocompletion=completion.families)],
+    family: Annotated[str, typer.Argument(metavar="FAMILY|PROBLEM", autocompletion=completion.problems)],
     solution: Annotated[bool, typer.Option("--solution", help="The schema of solutions.")] = False,
     out: Out = None,
 ) -> None:
-    """Print the JSON schema of a family's instances or solutions, or of a cluster's file (`cluster-file`)."""
+    """Print the JSON schema of a family's or problem's instances or solutions, or of a `cluster-file`."""
     import ddlopt
     from ddlopt.analysis.tables import json_text
 

@@ -1,6 +1,8 @@
 """The bundled instances, their best known solutions, and the way from a name or a file to an instance."""
 
+import os
 import re
+import reprlib
 from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -8,7 +10,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from ddlopt.models.catalogue import FAMILY_NAMES, family
+from ddlopt.models.catalogue import FAMILY_NAMES, family, problems, unknown_family
 from ddlopt.models.contracts import Instance, Solution
 from ddlopt.models.errors import InstanceError, UnknownNameError
 from ddlopt.models.reading import UnreadableError, handed_over, parsed, read_text
@@ -28,7 +30,7 @@ def library_folder(family_name: str) -> Path:
         If there is no such family.
     """
     if family_name not in FAMILY_NAMES:
-        raise UnknownNameError(f"there is no family '{family_name}'; there are: {', '.join(FAMILY_NAMES)}")
+        raise unknown_family(family_name)
     return Path(str(files(__name__) / family_name))
 
 
@@ -72,6 +74,9 @@ def load(name_or_path: Instance | str | Path) -> Instance:
     """
     if isinstance(name_or_path, Instance):
         return name_or_path
+    if not isinstance(name_or_path, str | os.PathLike):
+        what = f"a {type(name_or_path).__name__} is no instance"
+        raise InstanceError(f"{what}: give a name, a file or an Instance; from_data of its class reads plain data")
     text = str(name_or_path)
     if isinstance(name_or_path, str):
         name = find(text)
@@ -127,6 +132,9 @@ def full_name(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
+    if name.partition("/")[0] in FAMILY_NAMES and name in {*FAMILY_NAMES, *problems()}:
+        what = "family" if name in FAMILY_NAMES else "problem"
+        return f"there is no instance or file '{name}'; it is a {what}: ddlopt list {name} has its instances"
     known: dict[str, list[str]] = defaultdict(list)
     for full in names():
         known[full.split("/")[-1]].append(full)
@@ -155,7 +163,6 @@ def best_file(full: str) -> Path | None:
 
 def _read(path: Path) -> Instance:
     """Read a file of whatever family it says it is."""
-    any_kind = family(FAMILY_NAMES[0]).instance  # which says what is wrong
     try:
         text = read_text(path)
     except UnreadableError as problem:
@@ -163,14 +170,24 @@ def _read(path: Path) -> Instance:
     try:
         data = parsed(text)
     except ValueError:
-        return any_kind.from_json(text, str(path))
+        return Instance.from_json(text, str(path))  # which says what is wrong
     other = taken_for(data, "instance")
     if other is not None:
         raise InstanceError(f"{path} {other}")
-    its_family = data.get("family", FAMILY_NAMES[0]) if isinstance(data, Mapping) else FAMILY_NAMES[0]
+    if not isinstance(data, Mapping):
+        raise InstanceError(f"{path}: expected an object of named fields (got {reprlib.repr(data)})")
+    its_family = data.get("family", FAMILY_NAMES[0])
     if its_family not in FAMILY_NAMES:
         raise InstanceError(f"{path}: family is {its_family!r}; use one of: {', '.join(FAMILY_NAMES)}")
-    return family(its_family).instance.from_data(data, str(path))
+    try:
+        return family(its_family).instance.from_data(data, str(path))
+    except InstanceError as problem:
+        if "family" in data:
+            raise
+        raise InstanceError(
+            f"{path}: family is missing, so that it is read as {its_family}; use one of: {', '.join(FAMILY_NAMES)} "
+            f"({problem})"
+        ) from None
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from ddlopt.models.catalogue import family as family_of
 from ddlopt.models.catalogue import problem_of
-from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.errors import NotApplicableError, a_or_an
 from ddlopt.solvers.contracts import Entry, Method
 from ddlopt.solvers.wrappers.by_instance import ByInstance
 
@@ -35,7 +35,7 @@ class ByProblem(ByInstance):
         """Problems without such a method, and what that method refuses."""
         if hasattr(self._methods(instance), self.function):
             return super().refuses(instance)
-        return f"there is none for a {instance.kind}"
+        return f"there is none for {a_or_an(instance.kind)}"
 
     def method(self, instance: Any) -> Method:
         """The method that is asked for an instance."""

@@ -34,9 +34,9 @@ def entries(*items, size=3):
 FIELDS = [
     ({"servers": 1}, r"servers: Input should be greater than or equal to 2 \(got 1\)"),
     ({"servers": 4}, r"traffic_bytes has shape \(3, 3\), but 4 servers need \(4, 4\)"),
-    ({"servers": 2.5}, r"servers: .*integer.* \(got 2.5\)"),
-    ({"servers": "many"}, r"servers: .*integer.*'many'"),
-    ({"servers": None}, r"servers: .*integer.*None"),
+    ({"servers": 2.5}, r"servers: expected a whole number \(got 2.5\)"),
+    ({"servers": "many"}, r"servers: expected a whole number .*'many'"),
+    ({"servers": None}, r"servers: expected a whole number .*None"),
     ({"degree": 0}, r"degree: .* greater than or equal to 1 \(got 0\)"),
     ({"degree": 3}, "degree is 3, but 3 servers have at most 2 neighbours; use degree <= 2"),
     ({"degree": -1}, r"degree: .* \(got -1\)"),
@@ -98,7 +98,7 @@ def test_missing_fields(field):
 
 
 TEXTS = [
-    ("", "is empty; expected a topology instance in JSON"),
+    ("", "is empty; expected an? (topology )?instance in JSON"),
     (" \n", "is empty"),
     (json.dumps(GOOD)[:-20], "not valid JSON: .*char"),
     ("{'name': 'x'}", "not valid JSON: .*line 1 column 2"),
@@ -107,7 +107,7 @@ TEXTS = [
     (json.dumps(GOOD).replace("1.0", "-Infinity"), "not valid JSON: -Infinity is not a number"),
     (json.dumps(GOOD).replace("1.0", "1e999"), "link_bandwidth_bytes_per_s: Input should be a finite number"),
     (json.dumps(GOOD).replace("[0, 1, 2]], ", "").replace("[3, 0, 4]", "[3, 0, 1e999]"), "= inf is not finite"),
-    ("[1, 2]", "topology instance: expected an object of named fields"),
+    ("[1, 2]", "expected an object of named fields"),
     ("null", "expected an object of named fields"),
     ('"danoint"', "expected an object of named fields"),
     ("[" * 100_000, "not valid JSON: nested too deeply"),

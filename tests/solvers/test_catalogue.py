@@ -95,7 +95,9 @@ def test_what_is_no_formulation_is_told_what_is():
     assert "rings-and-routes" in known
     for each in known:
         assert catalogue.formulation_named(each, instance) is not None
-    with pytest.raises(UnknownNameError, match="topology has no method 'no-such'"):
+    with pytest.raises(
+        UnknownNameError, match="'tiny-n4-d2' has no formulation 'no-such'; methods that are: rings-and-routes"
+    ):
         catalogue.formulation_named("no-such", instance)
     with pytest.raises(NotApplicableError, match="circulant does not cover 'tiny-n4-d2'"):
         catalogue.formulation_named("circulant", instance)

@@ -58,7 +58,11 @@ ClusterFile = Annotated[
     typer.Option("--cluster", metavar="NAME|FILE", help="Servers and networks from a .toml file, or a bundled one."),
 ]
 FormulationName = Annotated[
-    str, typer.Option(metavar="F", help="An exact method that is a formulation, e.g. rings-and-routes.")
+    str,
+    typer.Option(
+        metavar="F",
+        help="An exact method that is a formulation, e.g. rings-and-routes; another word has the line that lists them.",
+    ),
 ]
 StoreFile = Annotated[Path, typer.Argument(metavar="STORE", help="As `ddlopt bench` writes it.")]
 

@@ -16,7 +16,7 @@ from ddlopt.instances.workloads.links_given import network as joined
 from ddlopt.instances.workloads.links_given import of_cluster, of_design
 from ddlopt.models.catalogue import require_feasible
 from ddlopt.models.contracts import Instance, Solution
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import OptionError, a_or_an
 from ddlopt.models.topology import TopologyDesign, TopologyInstance, TopologyProblem
 from ddlopt.models.topology.collective.instance import LARGEST, Collective, CollectiveInstance
 
@@ -172,7 +172,9 @@ def _designed(job: str, design: str | None) -> tuple[TopologyInstance, TopologyD
     else:
         instance, best = instances.load(job), instances.best(job)
     if not isinstance(instance, TopologyInstance):
-        raise OptionError(f"job is {job!r}, a {instance.kind}; it is to be a topology instance, which has designs")
+        raise OptionError(
+            f"job is {job!r}, {a_or_an(instance.kind)}; it is to be a topology instance, which has designs"
+        )
     found = best if design is None else TopologyDesign.from_file(design)
     if not isinstance(found, TopologyDesign):
         raise OptionError(f"no design of '{instance.name}' is known; give one by the option design")

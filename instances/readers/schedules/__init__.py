@@ -14,7 +14,7 @@ from pathlib import Path as File
 from ddlopt.models.contracts import Instance, Number
 from ddlopt.models.deployment.microbatches.instance import MicroBatchInstance
 from ddlopt.models.deployment.microbatches.solution import MicroBatchOrder
-from ddlopt.models.errors import SolutionError, UnknownNameError
+from ddlopt.models.errors import SolutionError, UnknownNameError, a_or_an
 from ddlopt.models.topology.collective.instance import CollectiveInstance, CollectivePlan, Path, Tree
 from ddlopt.models.topology.collective.paths import through_switches
 
@@ -72,14 +72,16 @@ def read_schedule(path: str | File, source_format: str, instance: Instance) -> S
     if source_format in _ORDERS:
         if not isinstance(instance, MicroBatchInstance):
             raise SolutionError(
-                f"{path}: such a schedule is for micro-batches, and '{instance.name}' is a {instance.kind}"
+                f"{path}: such a schedule is for micro-batches, and '{instance.name}' is {a_or_an(instance.kind)}"
             )
         module, _, function = _ORDERS[source_format].rpartition(".")
         return Schedule(instance, getattr(import_module(f"{__name__}.{module}"), function)(path, instance))
     if source_format not in _READERS:
         raise UnknownNameError(f"there is no format '{source_format}' of schedules; there are: {', '.join(FORMATS)}")
     if not isinstance(instance, CollectiveInstance):
-        raise SolutionError(f"{path}: a schedule is for a collective, and '{instance.name}' is a {instance.kind}")
+        raise SolutionError(
+            f"{path}: a schedule is for a collective, and '{instance.name}' is {a_or_an(instance.kind)}"
+        )
     module, _, function = _READERS[source_format].rpartition(".")
     found: Schedule = getattr(import_module(f"{__name__}.{module}"), function)(path, instance)
     return found

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from ddlopt.models.aggregation.family import AggregationAnswer, AggregationProblem
 from ddlopt.models.contracts import Part
+from ddlopt.models.errors import a_or_an
 
 Goal = Literal["utilization", "congestion"]
 LARGEST = 10**9
@@ -212,7 +213,7 @@ class AggregatingSwitches(AggregationAnswer):
 def refusal(instance: Any, goal: Goal | None = None) -> str | None:
     """Why an instance is no tree, or not one with this goal; None if it is."""
     if not isinstance(instance, TreeInstance):
-        return f"it places aggregation in trees, and this is a {instance.kind}"
+        return f"it places aggregation in trees, and this is {a_or_an(instance.kind)}"
     if goal is not None and instance.goal != goal:
         return f"it minimises {goal}, and the goal of the instance is {instance.goal}"
     return None

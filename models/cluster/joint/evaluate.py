@@ -8,7 +8,7 @@ from ddlopt.models.catalogue import problem_of
 from ddlopt.models.cluster.jobs.evaluate import evaluate_jobs
 from ddlopt.models.cluster.joint.instance import JointInstance, JointPlan, Run, WorkloadPlan
 from ddlopt.models.contracts import Evaluation, Violation
-from ddlopt.models.errors import SolutionError
+from ddlopt.models.errors import SolutionError, a_or_an
 from ddlopt.models.tolerances import ROUNDING
 
 
@@ -101,7 +101,7 @@ def _plan(instance: JointInstance, plan: WorkloadPlan, exact: bool) -> Iterator[
         return
     found = problem_of(inner)
     if not isinstance(plan.answer, found.solution):
-        raise SolutionError(f"{where}: a {plan.answer.kind} cannot answer the {inner.kind} '{inner.name}'")
+        raise SolutionError(f"{where}: {a_or_an(plan.answer.kind)} cannot answer the {inner.kind} '{inner.name}'")
     plan.answer.belongs_to(inner)
     told = found.evaluate(inner, plan.answer, exact)
     for each in told.violations:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.levels.instance import GradedGradient, LevelInstance, LevelPlan, error_at
 from ddlopt.models.compression.timeline.instance import CompressionInstance, CompressionPlan, Gradient, Option
+from ddlopt.models.errors import a_or_an
 
 Floats = npt.NDArray[np.float64]
 
@@ -91,7 +92,7 @@ def is_timeline(instance: CompressionProblem) -> bool:
 
 def why_no_timeline(instance: CompressionProblem) -> str | None:
     """Why :func:`as_timeline` does not take the instance; None if it does."""
-    return None if is_timeline(instance) else f"it is a {instance.kind}, which has no timeline"
+    return None if is_timeline(instance) else f"it is {a_or_an(instance.kind)}, which has no timeline"
 
 
 def why_no_wire(instance: CompressionProblem) -> str | None:
@@ -106,7 +107,7 @@ def as_timeline(instance: CompressionProblem) -> CompressionInstance:
     if isinstance(instance, CompressionInstance):
         return instance
     if not isinstance(instance, LevelInstance):
-        raise TypeError(f"a {instance.kind} has no timeline")
+        raise TypeError(f"{a_or_an(instance.kind)} has no timeline")
     gradients = tuple(
         Gradient(name=each.name, shape=each.shape, ready_s=each.ready_s, menu=place)
         for place, each in enumerate(instance.gradients)
@@ -140,7 +141,7 @@ def plan_of(instance: CompressionProblem, answer: CompressionAnswer) -> Compress
     if isinstance(answer, CompressionPlan):
         return answer
     if not (isinstance(instance, LevelInstance) and isinstance(answer, LevelPlan)):
-        raise TypeError(f"a {answer.kind} is no plan")
+        raise TypeError(f"{a_or_an(answer.kind)} is no plan")
     pairs = zip(instance.gradients, answer.levels, strict=True)
     choices = tuple(gradient.curve.allowed.index(level) for gradient, level in pairs)
     return CompressionPlan(instance=instance.name, choices=choices)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ddlopt.models.compression.family import CompressionAnswer, CompressionProblem
 from ddlopt.models.compression.timeline.choices import answer_of, as_timeline, choices_of, is_timeline, why_no_wire
 from ddlopt.models.compression.timeline.instance import CompressionPlan
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import OptionError, a_or_an
 from ddlopt.solvers.heuristic import Answer, Clock, Heuristic
 
 Floats = npt.NDArray[np.float64]
@@ -50,7 +50,7 @@ class LGreco(Heuristic, uses=()):
     def refuses(self, instance: CompressionProblem) -> str | None:
         """The other goal, and timelines without an error budget."""
         if not is_timeline(instance):
-            return f"it chooses how gradients are compressed; a {instance.kind} is about operators"
+            return f"it chooses how gradients are compressed; {a_or_an(instance.kind)} is about operators"
         timeline = as_timeline(instance)
         if timeline.lanes:
             return why_no_wire(instance)

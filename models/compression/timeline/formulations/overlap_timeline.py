@@ -22,7 +22,7 @@ from ddlopt.models.compression.timeline.instance import CompressionInstance, Com
 from ddlopt.models.compression.timeline.interchangeable_gradients import in_order, interchangeable
 from ddlopt.models.compression.timeline.units import LEAST_TIME, error_limit, error_unit, time_limit, time_unit_s
 from ddlopt.models.covering import FormulationBase
-from ddlopt.models.errors import SolverError
+from ddlopt.models.errors import SolverError, a_or_an
 from ddlopt.models.linear import check_range
 from ddlopt.models.tolerances import INTEGRALITY_TOL, NEGLIGIBLE_COEFFICIENT
 from ddlopt.models.units import LARGEST_OF_EQUATIONS
@@ -117,7 +117,7 @@ class OverlapTimeline(FormulationBase):
     def refuses(self, instance: CompressionProblem) -> str | None:
         """Fusion where there are too many messages."""
         if not is_timeline(instance):
-            return f"it chooses how gradients are sent on a timeline, which a {instance.kind} does not have"
+            return f"it chooses how gradients are sent on a timeline, which {a_or_an(instance.kind)} does not have"
         if isinstance(instance, CompressionInstance) and instance.lanes:
             return why_no_wire(instance)
         if isinstance(instance, CompressionInstance) and most_messages(instance) > _LARGEST:
