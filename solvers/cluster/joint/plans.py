@@ -158,7 +158,7 @@ class Plans:
 
     def sharpen(self, wanted: Iterable[Pair], until: Callable[[], bool]) -> int:
         """Solve inner problems, in this order, until the time is up; how many were solved."""
-        queue = list({_key(self.pairs[pair]): pair for pair in reversed(list(wanted))}.values())[::-1]
+        queue = list({_key(self.pairs[pair]): pair for pair in wanted}.values())
         queue = [pair for pair in queue if (own := self.known(pair)) is not None and not own.closed]
         done = 0
         while queue and not self._late() and not (done and until()):
