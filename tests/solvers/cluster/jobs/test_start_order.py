@@ -5,6 +5,7 @@ from fractions import Fraction
 from jobs_brute_force import brute_force, drawn
 
 from ddlopt.models.cluster import JobsInstance
+from ddlopt.solvers.cluster.jobs.lists import best_list
 from ddlopt.solvers.cluster.jobs.start_order import Search, StartOrder
 from ddlopt.solvers.contracts import Limits, Status
 from ddlopt.solvers.heuristic import Clock
@@ -24,6 +25,18 @@ def test_times_of_different_fineness_are_counted_exactly():
         assert (found.objective, found.status) == (value, Status.OPTIMAL)
         assert value * (1 - Fraction(1e-9)) <= found.bound <= value
         assert Search(instance, Clock(Limits(), None)).run() == value
+
+
+def test_deadlines_between_the_ticks_of_all_other_times_count():
+    # Two narrow jobs, 1.5 s late and in time; then the third on both servers, 0.75 s late and worth 2. No list is so good.
+    listed = [
+        {"step_s": [3, 2], "deadline_s": 1.5},
+        {"step_s": [2, 3], "deadline_s": 3.5, "weight": 3},
+        {"step_s": [4, 2], "deadline_s": 4.25, "weight": 2, "arrival_s": 2},
+    ]
+    instance = jobs(2, listed, objective="weighted_tardiness")
+    assert best_list(instance)[0] == Fraction(9, 2)
+    assert Search(instance, Clock(Limits(), None)).run() == 3
 
 
 def test_when_the_time_is_up_what_is_left_is_bounded():
