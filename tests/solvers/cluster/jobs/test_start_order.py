@@ -28,7 +28,7 @@ def test_times_of_different_fineness_are_counted_exactly():
 
 
 def test_deadlines_between_the_ticks_of_all_other_times_count():
-    # Two narrow jobs, 1.5 s late and in time; then the third on both servers, 0.75 s late and worth 2. No list is so good.
+    # Two narrow jobs, 1.5 s late and in time; then the third on both servers, 0.75 s late and worth 2.
     listed = [
         {"step_s": [3, 2], "deadline_s": 1.5},
         {"step_s": [2, 3], "deadline_s": 3.5, "weight": 3},

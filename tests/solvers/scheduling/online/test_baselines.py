@@ -104,10 +104,11 @@ def demanding(jobs, capacity):
     return SchedulingInstance.from_data(data)
 
 
-def test_drf_looks_at_the_resource_of_which_a_job_takes_most():
+def test_drf_and_optimus_look_at_the_resource_of_which_a_job_takes_most():
     # Of 18 CPUs and 9 GB the first takes 4/9 by a worker and the second 1/6: that is behind until it has three.
     jobs = [({"cpu": 1, "gb": 4}, 1, 2, 100), ({"cpu": 3, "gb": 1}, 1, 6, 100)]
-    assert widths(DominantResourceFairness(), demanding(jobs, {"cpu": 18, "gb": 9})).tolist() == [[1, 5]]
+    for method in (DominantResourceFairness(), Optimus()):
+        assert widths(method, demanding(jobs, {"cpu": 18, "gb": 9})).tolist() == [[1, 5]]
 
 
 def test_drf_gives_twice_as_much_to_who_is_worth_twice_as_much():
@@ -148,6 +149,7 @@ ONE, TWO = {"gpu": 1}, {"gpu": 2}
         ([(ONE, 1, 1, 9), (ONE, 1, 1, 3)], 1, [0, 1]),  # where not all can begin the one that is done first
         ([(TWO, 1, 1, 4), (ONE, 1, 1, 6)], 2, [0, 1]),  # and its time counts by the part of the cluster that it takes
         ([(ONE, 2, 2, 8), (ONE, 1, 1, 3)], 2, [0, 1]),
+        ([(ONE, 1, 2, 1)], 2, [2]),  # half a slot is a gain
     ],
 )
 def test_optimus_counts_what_a_worker_takes(jobs, gpus, given):
