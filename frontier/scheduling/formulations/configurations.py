@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
+from ddlopt.frontier.scheduling.formulations.pieces import add_smallest, add_utilities, pieces_of
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
 from ddlopt.frontier.scheduling.type_rows import TypeRows
 from ddlopt.models.covering import FormulationBase
@@ -202,7 +202,7 @@ class Configurations(FormulationBase):
 
     def build(self, block: pyo.Block, instance: SchedulingInstance) -> None:
         """Fill ``block``."""
-        plan, unit = PatternPlan.of(instance), objective_unit(instance)
+        plan, unit, goal = PatternPlan.of(instance), objective_unit(instance), instance.goal
         patterns = self._patterns(plan)
         uses = [(k, p) for k, here in enumerate(patterns) for p in range(len(here))]
         block.USES = pyo.Set(dimen=2, initialize=uses, doc="(interval, pattern)")
@@ -226,8 +226,8 @@ class Configurations(FormulationBase):
                 done[job].append((gain, block.times[k, p]))
             if plan.worker_price:
                 terms.append((-plan.price(patterns[k][p]) / unit, block.times[k, p]))
-        terms += _add_smallest(block, plan, done, unit) if instance.goal.counts_least_part else []
-        terms += _add_utilities(block, instance, plan, done) if instance.goal.counts_utilities else []
+        for asked, add in ((goal.counts_least_part, add_smallest), (goal.counts_utilities, add_utilities)):
+            terms += add(block, instance, plan.jobs, lambda c: done[c.job]) if asked else []
         block.objective = pyo.Expression(expr=linear(terms))
 
     def _patterns(self, plan: PatternPlan) -> Sequence[Sequence[Pattern]]:
@@ -273,41 +273,6 @@ class Configurations(FormulationBase):
     def objective_value(self, instance: SchedulingInstance, value: float) -> float:
         """The instance's objective."""
         return value * objective_unit(instance)
-
-
-def _add_utilities(
-    block: pyo.Block, instance: SchedulingInstance, plan: PatternPlan, done: Mapping[int, Terms]
-) -> Terms:
-    pieces = {c.job: pieces_of(instance, c) for c in plan.jobs}
-    index = [(i, m) for i, piece in pieces.items() for m in range(len(piece.lengths))]
-    block.PIECES = pyo.Set(dimen=2, initialize=index, doc="(job, piece of its utility)")
-    block.fill = pyo.Var(
-        block.PIECES,
-        bounds=lambda _, i, m: (0, float(pieces[i].lengths[m]) * plan.jobs[i].wanted),
-        doc="progress within the piece",
-    )
-
-    @block.Constraint([c.job for c in plan.jobs], doc="only progress fills the pieces of a utility")
-    def progress_fills_pieces(b: Any, i: int) -> Any:
-        filled = [(-1.0, b.fill[i, m]) for m in range(len(pieces[i].lengths))]
-        return linear([*done[i], *filled]) >= 0 if filled else pyo.Constraint.Skip
-
-    unit = objective_unit(instance)
-    return [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted / unit, block.fill[i, m]) for i, m in index]
-
-
-def _add_smallest(block: pyo.Block, plan: PatternPlan, done: Mapping[int, Terms], unit: float) -> Terms:
-    top = min(1.0, *(c.reach / c.wanted for c in plan.jobs))
-    block.smallest = pyo.Var(bounds=(0, top / unit), doc="smallest part done, in units")
-
-    @block.Constraint([c.job for c in plan.jobs], doc="no job has done a smaller part")
-    def part_is_no_smaller(b: Any, i: int) -> Any:
-        # More than the least of the jobs can come to is of no use to any.
-        wanted = plan.jobs[i].wanted
-        parts = [(min(gain, wanted * top) / (wanted * unit), x) for gain, x in done[i]]
-        return linear([*parts, (-1.0, b.smallest)]) >= 0
-
-    return [(1.0, block.smallest)]
 
 
 def _start_progress(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from ddlopt.frontier.scheduling.formulations.pieces import pieces_of
+from ddlopt.frontier.scheduling.formulations.pieces import add_smallest, add_utilities
 from ddlopt.frontier.scheduling.formulations.slot_patterns.listing import Floats, Listing, listing
 from ddlopt.frontier.scheduling.formulations.slot_patterns.options import TooManyError
 from ddlopt.frontier.scheduling.intervals import Interval, intervals
@@ -251,44 +251,21 @@ def _weights(instance: SchedulingInstance) -> list[float]:
 
 
 def _add_utilities(block: pyo.Block, instance: SchedulingInstance, plan: _Plan) -> Terms:
-    unit = objective_unit(instance)
-    pieces = {c.job: pieces_of(instance, c) for c in plan.jobs if not c.finishing and c.gains}
-    index = [(i, m) for i, piece in pieces.items() for m in range(len(piece.lengths))]
-    block.PIECES = pyo.Set(dimen=2, initialize=index, doc="(job, piece of its utility)")
-    block.fill = pyo.Var(
-        block.PIECES,
-        bounds=lambda _, i, m: (0, float(pieces[i].lengths[m]) * plan.jobs[i].wanted),
-        doc="progress within the piece",
-    )
+    pieced = [c for c in plan.jobs if not c.finishing and c.gains]
+    terms = add_utilities(block, instance, pieced, lambda c: plan.done(block, c))
     block.FINISHING = pyo.Set(initialize=[c.job for c in plan.jobs if c.finishing])
     block.finished = pyo.Var(block.FINISHING, domain=pyo.Binary, doc="job is finished")
-
-    @block.Constraint(list(pieces), doc="only progress fills the pieces of a utility")
-    def progress_fills_pieces(b: Any, i: int) -> Any:
-        filled = [(-1.0, b.fill[i, m]) for m in range(len(pieces[i].lengths))]
-        return linear([*plan.done(b, plan.jobs[i]), *filled]) >= 0
 
     @block.Constraint(block.FINISHING, doc="a finished job has done what was wanted")
     def finished_is_done(b: Any, i: int) -> Any:
         return linear([*plan.done(b, plan.jobs[i]), (-plan.jobs[i].wanted, b.finished[i])]) >= 0
 
-    terms = [(float(pieces[i].slopes[m]) / plan.jobs[i].wanted / unit, block.fill[i, m]) for i, m in index]
+    unit = objective_unit(instance)
     return terms + [(instance.jobs[i].utility.value / unit, block.finished[i]) for i in block.FINISHING]
 
 
 def _add_smallest(block: pyo.Block, instance: SchedulingInstance, plan: _Plan) -> Terms:
-    unit = objective_unit(instance)
-    top = min(1.0, *(c.reach / c.wanted if c.gains else 0.0 for c in plan.jobs))
-    block.smallest = pyo.Var(bounds=(0, top / unit), doc="smallest part done, in units")
-
-    @block.Constraint([c.job for c in plan.jobs], doc="no job has done a smaller part")
-    def part_is_no_smaller(b: Any, i: int) -> Any:
-        # More than the least of the jobs can come to is of no use to any.
-        c = plan.jobs[i]
-        done = [(min(gain, c.wanted * top) / (c.wanted * unit), x) for gain, x in plan.done(b, c)]
-        return linear([*done, (-1.0, b.smallest)]) >= 0
-
-    return [(1.0, block.smallest)]
+    return add_smallest(block, instance, plan.jobs, lambda c: plan.done(block, c))
 
 
 def _add_all_finished(block: pyo.Block, plan: _Plan) -> None:
