@@ -65,8 +65,11 @@ class ServerFlows(FormulationBase):
         return None
 
     def unit_s(self, instance: JobsInstance) -> float:
-        """In which times are measured."""
-        return unit_of(float(max(map(shortest_s, instance.jobs))))
+        """In which times are measured, by the longest job that counts.
+
+        One without weight may take far longer than what the objective is made of, and rows hold to a part of a unit.
+        """
+        return unit_of(float(_longest_s(instance)))
 
     def origin_s(self, instance: JobsInstance) -> float:
         """The first arrival, from which times are counted: seconds of a calendar have too many digits."""
@@ -99,10 +102,11 @@ class ServerFlows(FormulationBase):
         end = max(arrival) + sum(max(lengths[j, w] for w in instance.jobs[j].widths) for j in jobs)
         end *= 1 + RANGE_MARGIN
         if end > MOST_UNITS:
-            longest = float(max(map(shortest_s, instance.jobs)))
+            longest = float(_longest_s(instance))
             raise RangeError(
                 f"'{instance.name}': until all jobs have ended it may take {end * float(unit):.3g} s, and the longest "
-                f"takes {longest:.3g} s: too far apart for this formulation; use start-order or list-exchange"
+                f"that counts takes {longest:.3g} s: too far apart for this formulation; use start-order or "
+                "list-exchange"
             )
         block.width = pyo.Var(widths, domain=pyo.Binary, doc="1 if the job has this number of servers")
         block.start_time = pyo.Var(
@@ -232,3 +236,9 @@ class ServerFlows(FormulationBase):
             due = float((Fraction(instance.jobs[j].deadline_s or 0) - Fraction(self.origin_s(instance))) / unit)
             rows["jobs_are_late"][j] = term(block.late[j]) - term(block.end_time[j]) >= -due
         return weighted((weights[j], block.late[j]) for j in jobs)
+
+
+def _longest_s(instance: JobsInstance) -> Fraction:
+    """Of the jobs that the objective is made of; of all, where it is made of none."""
+    counting = [job for job in instance.jobs if job.weight > 0 or instance.objective == "makespan"]
+    return max(map(shortest_s, counting or instance.jobs))

@@ -9,8 +9,9 @@ from volume import for_each, seeds
 
 import ddlopt
 from ddlopt.models.cluster import JointInstance
+from ddlopt.models.cluster.jobs.formulations.server_flows import ServerFlows
 from ddlopt.models.cluster.joint.formulations.plans_and_flows import PlansAndFlows
-from ddlopt.models.errors import NotApplicableError
+from ddlopt.models.errors import NotApplicableError, RangeError
 from ddlopt.models.switched import switch
 from ddlopt.solvers.backends.highs import Highs
 from ddlopt.solvers.contracts import Limits, Status
@@ -54,6 +55,21 @@ def table(steps, **changes):
         "jobs": [{"name": name, "workload": 0, "iterations": 10} for name in "ab"],
     }
     return JointInstance.from_data(data | changes)
+
+
+@pytest.mark.parametrize("objective", ["weighted_completion", "weighted_tardiness"])
+def test_a_job_without_weight_does_not_coarsen_the_program(objective):
+    """Rows hold to a part of a unit: by the length of that job the bound was 7e-3 short, or the order a wrong one."""
+
+    def beside(iterations):
+        jobs = [{"name": name, "workload": 0, "iterations": 2, "weight": 1, "deadline_s": 1} for name in "ab"]
+        idle = jobs[0] | {"name": "idle", "iterations": iterations, "weight": 0}
+        return table({1: 1, 2: 0.6}, objective=objective, jobs=[idle, *jobs])
+
+    units = [ServerFlows().unit_s(beside(iterations).at(lambda _, choice: choice.step_s)) for iterations in (2, 2e4)]
+    assert units[0] == units[1]
+    with pytest.raises(RangeError, match=r"1e\+08 s, and the longest that counts takes 1.2 s: too far apart"):
+        ddlopt.solve(beside(1e8), METHOD, time_limit=60)
 
 
 def planned(seed=3, jobs=1):
