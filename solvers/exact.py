@@ -205,6 +205,8 @@ class _Run:
         claimed, message = self.value(outcome.objective), outcome.message
         if solution is not None and self.relaxed and self._checked(solution) is None:
             solution, message = None, "the solution of the model breaks a rule that the model knows too little of"
+            if start is None:
+                message = f"{message}; start_from (--start-from) names a method for one that is kept"
         if self.outer or solution is None:
             claimed = None
         elif claimed is not None:

@@ -143,7 +143,11 @@ def test_a_relaxed_model_may_have_a_solution_that_is_none(cover):
     broken = Canned(Outcome(Status.OPTIMAL, 4.0, 4.0), values=(1, 0, 0, 0, 0))
     result = exact(estimated(cover.minimise(), relaxed=True), broken).solve(cover.instance, Limits())
     assert (result.status, result.solution, result.bound) == (Status.NO_SOLUTION, None, 4.0)
-    assert result.message == "the solution of the model breaks a rule that the model knows too little of"
+    broken_rule = "the solution of the model breaks a rule that the model knows too little of"
+    assert result.message == f"{broken_rule}; start_from (--start-from) names a method for one that is kept"
+    start = cover.Solution(instance="small", chosen=(1, 2, 3))
+    kept = exact(estimated(cover.minimise(), relaxed=True), broken).solve(cover.instance, Limits(), start=start)
+    assert (kept.solution, kept.message) == (start, f"kept the start; {broken_rule}")
     good = Canned(Outcome(Status.OPTIMAL, 26.0, 4.0), values=(0, 1, 1, 0, 1))
     assert exact(estimated(cover.minimise(), relaxed=True), good).solve(cover.instance, Limits()).objective == 26.0
 
