@@ -20,7 +20,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from benchmarks.suite.pairs import Compared, compared, noted, state
 from ddlopt.analysis.certify import certified
 from ddlopt.instances.odd import SETTINGS, odd_instance
 from ddlopt.instances.spelled import spelled_out, terse
-from ddlopt.instances.symmetries import Twin, UntranslatedError, tight, twins
+from ddlopt.instances.symmetries import Tight, Twin, UntranslatedError, tight, twins
 from ddlopt.models.catalogue import problem_of, problems
 from ddlopt.models.contracts import Evaluation, Instance, Solution
 from ddlopt.models.errors import InstanceError, SolutionError, SolverError
@@ -51,8 +51,9 @@ in other words; a *twin* is such an instance (`ddlopt.instances.symmetries`):
 * *later*: arrivals, deadlines, stays a million seconds or three slots later;
 * with something that does not matter (a host of nobody, a twin of an option), in two parts (a count, a link), or with
   a default said (a limit that nothing meets, weights of 1);
-* *tight*: up to three limits or demands are what a solution that somebody found needs, exactly or as much less as the
-  check lets pass; no bound may be better than that solution, and nobody may say *infeasible*.
+* *tight*: up to three limits or demands are what a solution needs, exactly or as much less as the check lets pass; it
+  is one that somebody found, or such a one with a figure changed, for which limits are raised if it breaks them. No
+  bound may be better than that solution, and nobody may say *infeasible*.
 
 Every method and bound answers both without a gap. A *pair* is a bound of one beside a solution of either, two optima,
 or *infeasible* beside a solution, after the factor that is known; a *check* is a solution, or one with a figure
@@ -69,6 +70,8 @@ steps of which a bound is 0, and targets of training called out of reach where r
 """What the page says before the table."""
 _BROKEN = 6
 """Solutions with a figure changed, of each solution."""
+_FEWER = 0.7
+"""How likely a list has an entry less; a list of places else has one more."""
 _TOLD = 5
 """Remarks of a twin: one fault has many."""
 _NUMBERED = ("circulant", "symmetric-rings")
@@ -76,7 +79,9 @@ _NUMBERED = ("circulant", "symmetric-rings")
 _NOUGHT = Fraction(1, 10**15)
 """Of an objective that is a difference, as an eigenvalue that is 0."""
 _TIGHT = 2
-"""Solutions of which limits are made, of each instance."""
+"""Solutions of which limits are made, of each instance; and as many instances of changed ones."""
+_CHANGED = 8
+"""Changed solutions that are tried for that; most mean nothing."""
 
 
 def read_again(instance: Instance, draw: random.Random) -> list[str]:
@@ -114,8 +119,10 @@ def other_solutions(instance: Instance, solution: Solution, draw: random.Random)
         owner = draw.choice(owners)
         place = draw.choice(list(owner) if isinstance(owner, dict) else range(len(owner)))
         value = owner[place]
-        if isinstance(value, list) and value:
+        if isinstance(value, list) and value and draw.random() < _FEWER:
             value.pop(draw.randrange(len(value)))
+        elif isinstance(value, list) and all(type(each) is int for each in value):
+            value.insert(draw.randrange(len(value) + 1), draw.randrange(len(value) + 2))
         elif isinstance(value, int) and not isinstance(value, bool):
             owner[place] = max(0, value + draw.choice((-1, 1, 2)))
         elif isinstance(value, float):
@@ -232,14 +239,27 @@ def _know(found: Compared, who: str, solution: Solution) -> None:
         found.objectives[who] = Fraction(next(each for each in values if each is not None))
 
 
+def tightened(
+    instance: Instance, good: list[Solution], changed: list[Solution], draw: random.Random
+) -> Iterator[Tight]:
+    """Instances whose limits are what a solution needs, of good ones and of changed ones."""
+    for solutions, most in ((good, _TIGHT), (changed, _CHANGED)):
+        tried = draw.sample(solutions, min(len(solutions), most))
+        made = (tight(instance, solution, draw, draw.randrange(1, 4)) for solution in tried)
+        yield from islice((each for each in made if each is not None), _TIGHT)
+
+
 def limited(
-    instance: Instance, good: list[Solution], draw: random.Random, limits: Limits, proofs: bool, count: dict[str, int]
+    instance: Instance,
+    good: list[Solution],
+    changed: list[Solution],
+    draw: random.Random,
+    limits: Limits,
+    proofs: bool,
+    count: dict[str, int],
 ) -> Iterator[list[str]]:
     """What is wrong where limits are what a solution needs: that solution is known, whatever methods find."""
-    for solution in draw.sample(good, min(len(good), _TIGHT)):
-        made = tight(instance, solution, draw, draw.randrange(1, 4))
-        if made is None:
-            continue
+    for made in tightened(instance, good, changed, draw):
         found = answered(made.instance, limits, proofs)
         _know(found, "what it is made of", made.solution)
         count["twins"] += 1
@@ -270,7 +290,7 @@ def figures(path: str, setting: str, seed: int, limits: Limits, proofs: bool = F
             told += both.contradictions()[:2] + both.broken + both.late
         lines += [f"{twin.way}: {line}" for line in list(dict.fromkeys(told))[:_TOLD]]
     if limits.time_s:
-        for told in limited(instance, good, draw, limits, proofs, count):
+        for told in limited(instance, good, answers[len(good) :], draw, limits, proofs, count):
             lines += told
     return count | {"remarks": [f"{path} {setting} {seed}: {line}" for line in lines]}
 

@@ -2,10 +2,12 @@
 
 No list of limits is needed: a figure is one for a solution where the check calls the solution infeasible once the
 figure is smaller, or larger as a demand or an arrival, and halving finds where. In rational numbers the check tells
-what is used exactly, in floating point how much more it lets pass.
+what is used exactly, in floating point how much more it lets pass. Where a solution breaks limits, figures are first
+raised or lowered until it breaks none: good solutions of an instance with hardly any memory use none at all.
 """
 
 import copy
+import math
 import random
 import struct
 from collections.abc import Callable, Iterator
@@ -56,7 +58,7 @@ def tight(instance: Instance, solution: Solution, draw: random.Random, most: int
     ----------
     instance : Instance
     solution : Solution
-        Feasible for it.
+        Feasible for it, or but for limits.
     draw : random.Random
         Which figures are tried, and on which side of what is used they end.
     most : int
@@ -65,10 +67,13 @@ def tight(instance: Instance, solution: Solution, draw: random.Random, most: int
     Returns
     -------
     Tight or None
-        None where no limit is found.
+        None where no limit is found, or the solution breaks more than limits.
     """
     solution = solution.model_copy(update={"instance_digest": None})
-    data, told = _said(instance, solution, draw), []
+    fitting = _fitting(instance, _said(instance, solution, draw), solution, draw)
+    if fitting is None:
+        return None
+    data, told = fitting, []
     for place in _drawn(data, lines_of(problem_of(instance).path, data), draw):
         # Below what is used is let pass as rounding, by a part of what the check lets pass; or nothing is left over.
         within = draw.choice((0.0, 0.5, 0.8))
@@ -106,9 +111,28 @@ def _said(instance: Instance, solution: Solution, draw: random.Random) -> dict[s
             say(more)
         except UnfitError:
             continue
-        if _feasible(_told(type(instance), more, solution)):
+        if _broken(_told(type(instance), more, solution)) <= _broken(_told(type(instance), data, solution)):
             data = more
     return data
+
+
+def _fitting(
+    instance: Instance, data: dict[str, Any], solution: Solution, draw: random.Random
+) -> dict[str, Any] | None:
+    """The data with figures so much larger or smaller that a solution breaks nothing; None where that is not enough."""
+    kind, lines = type(instance), lines_of(problem_of(instance).path, data)
+    broken = _broken(_told(kind, data, solution))
+    for place in _drawn(data, lines, draw) if 0 < broken < math.inf else ():
+        value = at(data, place)
+        for other in (value * _UP or _UP, value / _UP):
+            more = _with(data, place, type(value)(other))
+            fewer = _broken(_told(kind, more, solution))
+            if fewer < broken:
+                data, broken = more, fewer
+                break
+        if not broken:
+            break
+    return None if broken else data
 
 
 def _places(data: Any, lines: str, named: str = "", path: Path = ()) -> Iterator[Path]:
@@ -211,3 +235,8 @@ def _told(kind: type[Instance], data: dict[str, Any], solution: Solution, exact:
 
 def _feasible(told: Evaluation | None) -> bool:
     return told is not None and told.feasible
+
+
+def _broken(told: Evaluation | None) -> float:
+    """How much is wrong; infinite where a solution means nothing."""
+    return math.inf if told is None or told.objective is None else len(told.violations)

@@ -10,6 +10,7 @@ from volume import slow
 
 from benchmarks.suite import symmetry
 from benchmarks.suite.pairs import Compared
+from ddlopt import instances
 from ddlopt.instances.generators import generate
 from ddlopt.instances.odd import SETTINGS, odd_instance
 from ddlopt.instances.schema_walk import walk
@@ -180,11 +181,27 @@ def test_limits_are_what_a_solution_needs_or_a_hair_below():
         assert problem("compression/levels").evaluate(each.instance, each.solution).feasible
 
 
+def test_limits_are_raised_for_a_solution_that_breaks_them():
+    name = "deployment/partition-tiny-n7-k2"
+    instance, solution = instances.load(name), instances.best(name)
+    kind = problem("deployment/partition")
+    together = solution.model_copy(update={"devices": (0,) * instance.size, "instance_digest": None})
+    assert [each.kind for each in kind.evaluate(instance, together).violations] == ["accelerator's memory suffices"]
+    for seed in range(3):
+        made = tight(instance, together, random.Random(seed))
+        checked = kind.evaluate(made.instance, together)
+        assert checked.feasible
+        assert checked.details["largest_memory_bytes"] == pytest.approx(made.instance.memory_bytes, rel=2e-9)
+    nowhere = solution.model_copy(update={"devices": (9,) * instance.size})
+    assert tight(instance, nowhere, random.Random(0)) is None
+
+
 def test_a_bound_that_leaves_out_what_just_fits_shows(monkeypatch):
     instance = generate("compression", "levels-random", 1, gradients=2)
     solution = method("uniform", "compression").solve(instance, Limits(1.0)).solution
     monkeypatch.setattr(symmetry, "answered", lambda each, *_: Compared(each, 0.0, infeasible=["somebody"]))
-    found = symmetry.limited(instance, [solution], random.Random(0), Limits(1.0), False, {"twins": 0, "pairs": 0})
+    count = {"twins": 0, "pairs": 0}
+    found = symmetry.limited(instance, [solution], [], random.Random(0), Limits(1.0), False, count)
     (told,) = found
     assert [line.partition(": ")[2] for line in told] == ["infeasible says somebody, what it is made of has a solution"]
 
