@@ -64,7 +64,8 @@ and spelled out, and no method may refuse an instance for its names or its order
 What the first such runs found, and is mended: a bound on utilities of 1e-7, which were costs that solvers drop;
 patterns of a slot, and bounds under a budget of time, that left out what the check lets pass, and called it infeasible;
 a check of collectives whose violations depended on the order of trees; later ones units of a second for pipelines and
-steps of which a bound is 0, and targets of training called out of reach where rounding hides it.
+steps of which a bound is 0, targets of training called out of reach where rounding hides it, and memory of pipelines
+and budgets of timelines and levels of which the last digit that the check lets pass was left out.
 
 """
 """What the page says before the table."""
