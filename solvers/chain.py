@@ -17,7 +17,7 @@ from ddlopt.models.catalogue import problem as problem_named
 from ddlopt.models.errors import plain
 from ddlopt.solvers import standard_output
 from ddlopt.solvers.contracts import Method
-from ddlopt.solvers.external import checked
+from ddlopt.solvers.external import ExternalMethod, checked
 from ddlopt.solvers.wrappers.warm_started import WarmStarted
 
 GROUP = "ddlopt.exact"
@@ -37,8 +37,8 @@ class Link:
     priority : int
         The link with the largest is asked first. Links of ddlopt have 0.
     share : float, optional
-        Part of the time limit that it may use before the rest of the chain goes on from its solution; without it, the
-        rest is left out.
+        Part of the time limit that it may use before the rest of the chain goes on from its solution, or without one
+        where the method of another package fails; without a share, the rest is left out.
     kernels : tuple of str
         Modules of ours with kernels that its methods call, for methods which ask the chain on the way.
     """
@@ -92,7 +92,12 @@ def _joined(made: list[tuple[Link, Method]], instance: Any, solver: str, own: Ca
     if share is None:
         return method
     return WarmStarted(
-        "exact", instance.family, method, lambda asked: _joined(rest, asked, solver, own), lambda _: share
+        "exact",
+        instance.family,
+        method,
+        lambda asked: _joined(rest, asked, solver, own),
+        lambda _: share,
+        may_fail=isinstance(method, ExternalMethod),  # a broken package must not take the others with it
     )
 
 

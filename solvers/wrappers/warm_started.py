@@ -11,6 +11,7 @@ from ddlopt.models.errors import (
     ContradictionError,
     InfeasibleError,
     NotApplicableError,
+    SolutionError,
     SolverError,
     SolverMissingError,
 )
@@ -50,6 +51,8 @@ class WarmStarted:
         The exact method for an instance.
     share : callable
         Part of a time limit that the heuristic may use, for an instance that the exact method covers.
+    may_fail : bool
+        Whether the exact method is asked all the same where the heuristic fails.
     """
 
     name: str
@@ -57,6 +60,7 @@ class WarmStarted:
     opening: Method
     model: Callable[[Any], Method]
     share: Callable[[Any], float] = lambda _: OPENING_SHARE
+    may_fail: bool = False
 
     def refuses(self, instance: Any) -> str | None:
         """Why neither covers the instance; None if one does."""
@@ -100,6 +104,12 @@ class WarmStarted:
             left = _left(limits, time.perf_counter() - began)
             only = model.solve(instance, left, seed, progress, start)
             return told_anew(only, method=self.name)
+        except (SolverError, SolutionError) as problem:
+            if alone or not self.may_fail:
+                raise
+            only = model.solve(instance, _left(limits, time.perf_counter() - began), seed, progress, start)
+            message = f"{self.opening.name} failed: {problem}; then {model.name}: {only.message}".rstrip(": ")
+            return told_anew(only, method=self.name, message=message)
         opened_s = time.perf_counter() - began - first.compile_s  # each compiles what it calls before its own clock
         settled = first.status in (Status.OPTIMAL, Status.INFEASIBLE) or first.interrupted
         if settled or alone:

@@ -1,5 +1,6 @@
 """The chain behind ``exact``: links of other packages, in the order of their priority."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import ddlopt
 from ddlopt.models import plugins
 from ddlopt.models.contracts import Evidence
-from ddlopt.models.errors import OptionError
+from ddlopt.models.errors import OptionError, SolverError
 from ddlopt.solvers import chain
 from ddlopt.solvers.chain import Link, Step
 from ddlopt.solvers.contracts import Limits
@@ -77,6 +78,34 @@ def test_a_link_with_a_share_hands_on_to_the_rest(announce, instance):
     assert isinstance(method.opening, ExternalMethod)
     assert method.share(instance) == 0.25
     assert method.model(instance).name == "own"
+
+
+class Failing(Mine):
+    """Of another package, and broken."""
+
+    def solve(self, *_):
+        raise RuntimeError("boom")
+
+
+class Ours(DataParallel):
+    """One that fails as only a method of ours may."""
+
+    def solve(self, *_):
+        raise SolverError("boom")
+
+
+def test_where_a_link_of_another_package_fails_the_rest_goes_on(announce, instance):
+    announce(other=Link(PROBLEM, lambda *_: Failing(), share=0.25))
+    method = chain.exact(PROBLEM, instance, "highs", lambda *_: DataParallel())
+    found = method.solve(instance, Limits())
+    assert found.checked
+    assert found.method == "exact"
+    assert re.match(r"data-parallel failed: .*RuntimeError: boom; then data-parallel", found.message)
+    with pytest.raises(SolverError, match="boom"):
+        WarmStarted("exact", instance.family, Ours(), lambda _: DataParallel()).solve(instance, Limits())
+    announce(other=Link(PROBLEM, lambda *_: Failing()))
+    with pytest.raises(SolverError, match="boom"):
+        asked(instance).solve(instance, Limits())
 
 
 def test_exact_of_the_catalogue_asks_it(announce, instance):
