@@ -100,7 +100,7 @@ def test_a_big_m_is_no_more_than_says_something():
 
 def test_an_answer_that_cannot_be_read_is_the_solvers_fault_unless_figures_are_far_apart():
     problem = SolverError("a flow ends nowhere")
-    assert unread(problem, [FAR_APART, 7.0, 1.0], "job") is problem
+    assert unread(problem, [3 * FAR_APART, 7.0, 3.0], "job") is problem
     told = unread(problem, [2.0, 2 * FAR_APART, 1.0], "job")
     assert isinstance(told, RangeError)
     assert str(told).startswith("'job': a flow ends nowhere; figures from 1 to 2e+05 are too far apart")
