@@ -183,6 +183,20 @@ def test_only_what_the_machine_does_after_the_limit_is_an_excuse(monkeypatch):
     assert 14.0 <= watch.elapsed_s < 14.1
 
 
+def test_after_ctrl_c_a_method_has_the_time_that_it_takes(monkeypatch):
+    now, pressed = [100.0], []
+
+    def press():
+        now[0] += 1000.0
+        pressed.append(now[0])
+
+    process = Process(press, None, (RESULT, FOUND))
+    monkeypatch.setattr(guarded, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    watch = _Watch(process, 10.0, Grace(), None, began=100.0)
+    assert watch.answer(pressed) == (RESULT, FOUND)
+    assert (process.done, watch.late) == ([], "")
+
+
 def test_what_a_method_says_in_time_is_its_answer_whatever_it_told_before(solve):
     assert solve(Process(KEPT, (RESULT, NOTHING))).solution is None
 
