@@ -85,7 +85,9 @@ def can_guard() -> bool:
 
 @dataclass(frozen=True)
 class Grace:
-    """What a method may take beyond its limit, in seconds and as a part of it, in which the machine let it work.
+    """How long a method may go on after its limit: a number of seconds, and a part of the limit.
+
+    What counts is the time in which the machine let it work; ``patience`` bounds the time by the clock.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ class Grace:
     stop_s, stop_part : float
         Until it is killed. With the check of what was kept it is to be less than 2 s and 5 %.
     patience : float
-        How many times as long it may take at most, where the machine is busy with something else.
+        How many times as long by the clock, where the machine is busy with something else.
     """
 
     ask_s: float = 0.5

@@ -11,16 +11,17 @@ from ddlopt.models.tolerances import ROUNDING
 _MOST = 20
 """Rows that are tried."""
 _PARTS = tuple(0.5**k for k in range(8))
-"""Of such a price, where jobs send while they compute, which makes rates worth less."""
+"""Fractions of such a price that are tried where jobs send while they compute, which makes rates worth less."""
 _ROUNDING = 10 * ROUNDING
 """Relative margin for what floats make of the rows."""
 
 
 def slots_bound(instance: SlotsInstance) -> float:
-    r"""Goal ``slowest``: the optimum. Goal ``total``: the best bound of a price for a single row.
+    r"""A lower bound on the objective: for goal ``slowest`` the optimum, for ``total`` the best price of a single row.
 
-    Were row k all there is, its price would be :math:`(\sum_j \sqrt{W_j g_j a_{kj}} / b_k)^2` (Cauchy and Schwarz).
-    That is too high for jobs that send while they compute; parts of it are tried for them.
+    If row k were the only constraint, its optimal price would be :math:`(\sum_j \sqrt{W_j g_j a_{kj}} / b_k)^2`, by
+    the inequality of Cauchy and Schwarz. That is too high for jobs that send while they compute, so that fractions of
+    it are tried for them.
     """
     arrays = SlotArrays(instance)
     if instance.goal == "slowest":

@@ -1,4 +1,4 @@
-r"""What no probabilities in a box are below: probabilities and weights together, made convex.
+r"""A lower bound on the factor over a box of probabilities: a program that is convex in them and in the weights.
 
 With :math:`y_e = p_e w_e` the factor of independent matchings is the largest eigenvalue of
 

@@ -1,4 +1,4 @@
-"""What jobs take at least, of time and of what all servers have, in floating point or in rational numbers."""
+"""The least time and the least resources that jobs need, in floating point or in rational numbers."""
 
 import math
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from ddlopt.models.tolerances import let_pass_at_most
 
 
 class Resource(NamedTuple):
-    """What jobs take of one resource.
+    """What jobs need of one resource.
 
     Parameters
     ----------
     work : sequence of I numbers
-        What each job takes at least until it is done, in amounts times slots.
+        The least that each job uses until it is done, in amounts times slots.
     capacity : float or Fraction
         What all servers have in a slot, with what the check of a schedule lets pass.
     """
@@ -29,9 +29,9 @@ class Resource(NamedTuple):
 
 
 class Works:
-    """Of every job its fewest slots and its least work, each at the width and the place that suit it best.
+    """The fewest slots and the least work of every job, each with the number of workers and the servers best for it.
 
-    Where speeds depend on types of accelerators, every job is on its fastest.
+    Where speeds depend on types of accelerators, every job runs on its fastest type.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Works:
         return sum((amount * count for amount, count in held), number(0))
 
     def area_slots(self) -> int:
-        """Slots before which no schedule ends: from every arrival on, later jobs take what all servers have at most."""
+        """A lower bound on the makespan in slots: what arrives later needs all servers for so long."""
         jobs = self.instance.jobs
         latest = sorted(range(len(jobs)), key=lambda job: -jobs[job].arrival)
         bound = 0
