@@ -4,6 +4,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from volume import for_each
 
 from ddlopt.instances.generators import generate
 from ddlopt.models.errors import ContradictionError
@@ -16,9 +17,9 @@ from ddlopt.solvers.heuristic import Clock
 PAIRS = [(0, 2), (0, 4), (0, 8)]
 
 
-def plans_of(workload="tiny-step", widths=(2, 4, 8), time_s=None):
+def plans_of(workload="tiny-step", widths=(2, 4, 8), time_s=None, more=()):
     """Plans of one workload, and what its crew is asked and says."""
-    given = {"jobs": 3, "servers": widths[-1], "workloads": (workload,), "widths": widths}
+    given = {"jobs": 3, "servers": widths[-1], "workloads": (workload, *more), "widths": widths}
     crew = SimpleNamespace(size=1, asked=[], said=[])
 
     def outcomes(tasks, late):
@@ -83,6 +84,18 @@ def test_bounds_only_rise_and_hold_for_fewer_devices_too():
     assert [plans.known(pair).lower for pair in PAIRS] == [raised, raised, simple[2]]
     assert not any(own.closed for own in plans.all_known())
     assert plans.high() is None
+
+
+@for_each("raised", ["deployment", "codesign"])
+def test_of_one_problem_nothing_is_concluded_for_another(raised):
+    plans, crew = plans_of("tiny-step", (2, 3), more=("tiny-codesign",))
+    families = {pair: plans.instance.inner(choice).family for pair, choice in plans.pairs.items()}
+    assert set(families.values()) == {"deployment", "codesign"}
+    before = {pair: plans.known(pair).lower for pair in plans.pairs}
+    own = [pair for pair, family in families.items() if family == raised]
+    crew.said = [told(1e9), told(1e9)]
+    assert plans.sharpen(own, never) == 2
+    assert [pair for pair in plans.pairs if plans.known(pair).lower != before[pair]] == own
 
 
 def test_of_codesigns_on_more_servers_nothing_is_concluded_for_fewer():

@@ -170,6 +170,19 @@ def test_allox_is_optimal_for_equal_machines_without_arrivals():
         assert found == total
 
 
+def test_allox_counts_time_and_not_work_and_takes_no_more_than_there_is():
+    quick = LINEAR | {"forward_s_per_sample": 0.5}
+    jobs = [
+        {"name": "slow", "max_workers": 1, "minibatches": 3, "timing": LINEAR, "demand": {"gpu": 1, "cpu": 2}},
+        {"name": "quick", "max_workers": 1, "minibatches": 4, "timing": quick, "demand": {"gpu": 1, "cpu": 2}},
+    ]
+    data = {"name": "hand", "slots": 6, "slot_s": 1.0, "servers": [{"capacity": {"gpu": 2, "cpu": 3}}], "jobs": jobs}
+    problem = SchedulingInstance.from_data(data)
+    assert widths(AlloX(considered=1.0), problem).tolist() == [[0, 1]] * 2 + [[1, 0]] * 3 + [[0, 0]]
+    jobs[0]["demand"] = {"gpu": 1, "cpu": 1}
+    assert "different amounts" in AlloX().refuses(SchedulingInstance.from_data(data))
+
+
 def test_allox_refuses_wide_jobs():
     assert "needs 2" in AlloX().refuses(instance([("a", 0, 2, 2, 4)], gpus=2))
 
