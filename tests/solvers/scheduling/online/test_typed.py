@@ -15,7 +15,9 @@ from ddlopt.solvers.scheduling.online.baselines import Fifo, LeastAttainedServic
 from ddlopt.solvers.scheduling.online.engine import UnfinishedError
 from ddlopt.solvers.scheduling.online.gavel import Gavel
 from ddlopt.solvers.scheduling.online.time_shares import cost_shares, finish_time_shares
+from ddlopt.solvers.scheduling.online.type_places import TypePlaces
 from ddlopt.solvers.scheduling.online.typed_rounds import isolated_shares
+from ddlopt.solvers.scheduling.slot.packing import Place
 
 ALL = (
     Fifo(),
@@ -59,6 +61,22 @@ def test_orders_take_the_fastest_type_that_has_room():
     assert places(Fifo(), asked)[:4].tolist() == [[1, 0, -1], [1, 0, -1], [-1, -1, 1], [-1, -1, -1]]
     # The shortest on its fastest type comes first, and the first job has what is left.
     assert places(ShortestRemainingTime(), asked)[:3].tolist() == [[0, -1, 1], [1, 0, -1], [1, 0, -1]]
+
+
+def test_what_jobs_take_of_a_type_is_gone_and_who_may_not_overtake_waits():
+    asked = instance([(1, 2, (1.0, 0.5), 0), (2, 2, (1.0, 0.5), 0), (1, 2, (0.5, 1.0), 0)], {"a": 3, "b": 2})
+    twice = [
+        job.model_copy(update={"demand": {"gpu": demand}}) for job, demand in zip(asked.jobs, (2, 1, 1), strict=True)
+    ]
+    types = TypePlaces(asked.changed(jobs=twice))
+    first, wide, third = Place(((0, 1),)), Place(((1, 2),)), Place(((1, 1),))
+    # Where the first is, a has room for one more, not for two.
+    assert types.admit_fastest([0, 1, 2], {}) == {0: first, 1: wide, 2: first}
+    assert types.admit_fastest([1, 2], {0: first}) == {1: wide, 2: first}
+    assert types.admit_fastest([0, 2, 1], {}) == {0: first, 2: third}
+    assert types.admit_fastest([1, 0, 2], {}) == {1: Place(((0, 2),)), 0: third, 2: first}
+    for skip, found in ((True, {2: third}), (False, {})):
+        assert types.admit_fastest([1, 2], {1: Place(((0, 2), (1, 1)))}, skip) == found
 
 
 def test_gavel_gives_each_the_type_that_suits_it():
