@@ -15,7 +15,7 @@ from numba import njit
 from benchmarks.harness import Benchmark, Option
 
 TAKEN = {"Python": 0.32, "Numba": 0.215}
-"""Processor seconds of the machine of the budget, from another one on which the default tests took 2.65 times as long."""
+"""Processor seconds of the machine of the budget: of another one, divided by the 2.65 of the default tests."""
 
 
 def objects():

@@ -23,12 +23,16 @@ CONVERTED = [case for case in CASES if hasattr(case.kind, "objective_value") and
 
 
 @lru_cache(maxsize=256)
-def block_of(formulation, instance):
-    """Filled once for all tests here: they only look at it."""
+def filled(formulation, instance):
+    """Once for all tests here: they only look at it."""
     model = pyo.ConcreteModel()
     model.part = pyo.Block([7])
     formulation.build(model.part[7], instance)
-    return model.part[7]
+    return model
+
+
+def block_of(formulation, instance):
+    return filled(formulation, instance).part[7]
 
 
 def is_there(port, block):
@@ -54,11 +58,14 @@ def test_ports_without_a_condition_are_always_there(case, count):
 def test_an_objective_is_converted_as_an_expression_too(case):
     formulation, instance = embedding_cases.smallest(case)
     block = block_of(formulation, instance)
-    for number, variable in enumerate(block.component_data_objects(pyo.Var)):
+    before = [(variable, variable.value) for variable in block.component_data_objects(pyo.Var)]
+    for number, (variable, _) in enumerate(before):
         variable.set_value(0.25 + number % 3, skip_validation=True)
     told = formulation.objective_value(instance, block.objective)
-    value = formulation.objective_value(instance, pyo.value(block.objective))
-    assert pyo.value(told) == pytest.approx(value, rel=1e-12)
+    value, again = formulation.objective_value(instance, pyo.value(block.objective)), pyo.value(told)
+    for variable, value_before in before:
+        variable.set_value(value_before, skip_validation=True)
+    assert again == pytest.approx(value, rel=1e-12)
     assert told.polynomial_degree() in (0, 1)
 
 
