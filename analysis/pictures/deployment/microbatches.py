@@ -18,13 +18,17 @@ def draw(axes: Any, instance: MicroBatchInstance, solution: MicroBatchOrder) -> 
     unit_s, labels = float(ticks.unit_s), set()
     for device, (word, starts) in enumerate(zip(words, starts_of(ticks, words), strict=True)):
         chunks = sorted({chunk for chunk, _ in word})
-        count: dict[tuple[int, int], int] = {}
+        bars: dict[tuple[int, int], list[tuple[float, float]]] = {}
         for kind, start in zip(word, starts, strict=True):
-            name, colour = {F: ("F", FORWARD), B: ("B", BACKWARD)}.get(kind[1], ("W", COLLECTIVE))
-            number = count[kind] = count.get(kind, -1) + 1
             begin_s, took_s = start * unit_s, ticks.time[kind] * unit_s
+            own = bars.setdefault(kind, [])
+            if instance.size <= _MOST_NUMBERS and took_s:
+                axes.text(begin_s + took_s / 2, device, str(len(own)), ha="center", va="center", fontsize=6)
+            own.append((begin_s, took_s))
+        for kind, own in bars.items():  # at once: limits of the axes are sought at each call
+            name, colour = {F: ("F", FORWARD), B: ("B", BACKWARD)}.get(kind[1], ("W", COLLECTIVE))
             axes.broken_barh(
-                [(begin_s, took_s)],
+                own,
                 (device - 0.4, 0.8),
                 facecolors=colour,
                 edgecolors="white",
@@ -33,8 +37,6 @@ def draw(axes: Any, instance: MicroBatchInstance, solution: MicroBatchOrder) -> 
                 label=None if name in labels else name,
             )
             labels.add(name)
-            if instance.size <= _MOST_NUMBERS and took_s:
-                axes.text(begin_s + took_s / 2, device, str(number), ha="center", va="center", fontsize=6)
     axes.set_yticks(range(instance.devices), [f"device {device}" for device in range(instance.devices)])
     axes.invert_yaxis()
     axes.set_xlabel("time (s)", fontsize=8)
