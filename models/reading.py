@@ -72,6 +72,11 @@ def handed_over(path: str | Path) -> int | None:
     return None if found is None else int(found[1])
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether a path means a file that is there, or one that was handed over open."""
+    return handed_over(path) is not None or Path(path).is_file()
+
+
 def read_bytes(path: str | Path) -> bytes:
     """Content of a file, unpacked where its name ends in ``.gz``, or where it comes packed through a pipe.
 

@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ddlopt import instances
@@ -15,7 +14,7 @@ from ddlopt.instances import drawn
 from ddlopt.models.catalogue import FAMILY_NAMES
 from ddlopt.models.contracts import Instance
 from ddlopt.models.errors import OptionError, UnknownNameError
-from ddlopt.models.reading import handed_over
+from ddlopt.models.reading import is_file
 from ddlopt.models.sizes import require_seed
 from ddlopt.solvers import catalogue
 from ddlopt.solvers.choice import all_of
@@ -187,7 +186,7 @@ def matching(patterns: Iterable[str]) -> list[str]:
             found |= dict.fromkeys(drawn.names(pattern))
             continue
         names = [name for name in instances.names() if fnmatch.fnmatchcase(name, pattern)]
-        if not names and (handed_over(pattern) is not None or Path(pattern).is_file()):
+        if not names and is_file(pattern):
             names = [pattern]
         if not names:
             raise UnknownNameError(f"'{pattern}' matches no bundled instance and is no file; see `ddlopt list`")

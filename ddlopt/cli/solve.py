@@ -7,7 +7,7 @@ import typer
 
 from ddlopt.cli.shared import completion
 from ddlopt.cli.shared.arguments import NO_ANSWER, Gap, Json, Memory, Name, Seed, Solver, Threads, TimeLimit, say, tell
-from ddlopt.models.reading import handed_over
+from ddlopt.models.reading import is_file
 
 
 def solve(
@@ -98,7 +98,7 @@ def solve(
         known = best_known_line(name)
         if known:
             say(known)
-        if explain or (explain is None and (handed_over(name) is not None or Path(name).is_file())):
+        if explain or (explain is None and is_file(name)):
             _explain_step(instance, result)
     if out and result.solution is not None:
         files.write_whole(out, result.solution.to_json() + "\n")

@@ -96,20 +96,20 @@ class WarmStarted:
         began = time.perf_counter()
         model = self.model(instance)
         alone = model.refuses(instance) is not None
+        first, failed = None, ""
         try:
             part = 1.0 if alone else self.share(instance)
             share = None if limits.time_s is None else part * limits.time_s
             first = self.opening.solve(instance, dataclasses.replace(limits, time_s=share), seed, progress, start)
         except (NotApplicableError, InfeasibleError):
-            left = _left(limits, time.perf_counter() - began)
-            only = model.solve(instance, left, seed, progress, start)
-            return told_anew(only, method=self.name)
+            pass
         except (SolverError, SolutionError) as problem:
             if alone or not self.may_fail:
                 raise
+            failed = f"{self.opening.name} failed: {problem}; then {model.name}: "
+        if first is None:
             only = model.solve(instance, _left(limits, time.perf_counter() - began), seed, progress, start)
-            message = f"{self.opening.name} failed: {problem}; then {model.name}: {only.message}".rstrip(": ")
-            return told_anew(only, method=self.name, message=message)
+            return told_anew(only, method=self.name, message=f"{failed}{only.message}".rstrip(": "))
         opened_s = time.perf_counter() - began - first.compile_s  # each compiles what it calls before its own clock
         settled = first.status in (Status.OPTIMAL, Status.INFEASIBLE) or first.interrupted
         if settled or alone:
