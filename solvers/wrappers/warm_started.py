@@ -96,7 +96,8 @@ class WarmStarted:
         began = time.perf_counter()
         model = self.model(instance)
         alone = model.refuses(instance) is not None
-        first, failed = None, ""
+        first: Result | None = None
+        failed = ""
         try:
             part = 1.0 if alone else self.share(instance)
             share = None if limits.time_s is None else part * limits.time_s
